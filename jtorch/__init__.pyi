@@ -568,7 +568,7 @@ class Tensor:
         """Whether ``input <= other``."""
     def __len__(self) -> _int:
         """The size of the first dimension."""
-    def __long__(self) -> Tensor:
+    def __long__(self) -> _int:
         """``int(self)``, under Python 2's name."""
     def __lshift__(self, other: Tensor | Number, /) -> Tensor:
         """Moves bits up by ``other`` places: 0 if that is negative or as many as there are bits."""
@@ -584,7 +584,7 @@ class Tensor:
         """Whether elements differ."""
     def __neg__(self) -> Tensor:
         """Changes the sign."""
-    def __nonzero__(self) -> Tensor:
+    def __nonzero__(self) -> _bool:
         """``bool(self)``, under Python 2's name."""
     def __or__(self, other: Tensor | Number, /) -> Tensor:
         """The bits set in one or both."""
@@ -666,9 +666,9 @@ class Tensor:
         """Whether all elements of a bool tensor are true, as a tensor."""
     def _is_any_true(self) -> Tensor:
         """Whether an element of a bool tensor is true, as a tensor."""
-    def _is_view(self) -> Tensor:
+    def _is_view(self) -> _bool:
         """Whether the tensor is a view of another one."""
-    def _is_zerotensor(self) -> Tensor:
+    def _is_zerotensor(self) -> _bool:
         """Whether the tensor stands for zeros without memory: never, here."""
     def _lazy_clone(self) -> Tensor:
         """``clone``, copied at once here."""
@@ -706,7 +706,7 @@ class Tensor:
         """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
     def _typed_storage(self) -> Tensor:
         """``storage()``, without a warning."""
-    def _use_count(self) -> Tensor:
+    def _use_count(self) -> _int:
         """The number of references that the runtime counts: 1, for Python counts the references to a tensor."""
     def _values(self, *args: Any, **kwargs: Any) -> Tensor:
         """The elements that have positions, as they are."""
@@ -943,7 +943,7 @@ class Tensor:
         """The complex conjugate; a real tensor itself, not a copy, unless ``out`` is given."""
     def conj_physical_(self) -> Tensor:
         """In-place form of ``conj_physical``."""
-    def const_data_ptr(self) -> Tensor:
+    def const_data_ptr(self) -> _int:
         """``data_ptr()``, for readers."""
     def contiguous(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor itself if its memory is in that order, else a copy that is."""
@@ -993,7 +993,7 @@ class Tensor:
         """Degrees to radians."""
     def deg2rad_(self) -> Tensor:
         """In-place form of ``deg2rad``."""
-    def dense_dim(self) -> Tensor:
+    def dense_dim(self) -> _int:
         """How many dimensions are dense: all of a dense tensor."""
     def dequantize(self) -> Tensor:
         """The tensor in float32: what is left of undoing quantisation where there is none."""
@@ -1074,7 +1074,7 @@ class Tensor:
         """Repeats dimensions of size 1 to a larger size without copying; -1 keeps a size. A view."""
     @overload
     def expand(self, *size: _int, implicit: _bool = False) -> Tensor: ...
-    def expand_as(self, other: Tensor | Number) -> Tensor:
+    def expand_as(self, other: Tensor) -> Tensor:
         """``self.expand(other.size())``."""
     def expm1(self) -> Tensor:
         """``exp(input) - 1``, exact near 0."""
@@ -1235,7 +1235,7 @@ class Tensor:
         """Whether the tensor is a view that shows the conjugates of the numbers in memory."""
     def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
         """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``)."""
-    def is_distributed(self) -> Tensor:
+    def is_distributed(self) -> _bool:
         """False: no tensor here is one of several parts that processes hold for each other."""
     def is_floating_point(self) -> _bool:
         """Whether the dtype is a real floating-point type."""
@@ -1243,13 +1243,13 @@ class Tensor:
         """Whether the tensor was made in inference mode."""
     def is_neg(self) -> _bool:
         """Whether the tensor is a view that shows the negatives of the numbers in memory."""
-    def is_nonzero(self) -> Tensor:
+    def is_nonzero(self) -> _bool:
         """Whether the only element is not zero."""
     def is_pinned(self, device: _device | str | _int | None = None) -> _bool:
         """False: JAX manages host memory itself."""
     def is_same_size(self, other: Tensor) -> _bool:
         """Whether both have one shape."""
-    def is_set_to(self, tensor: Any) -> _bool:
+    def is_set_to(self, tensor: Tensor) -> _bool:
         """Whether both look at the same memory in the same way."""
     def is_shared(self) -> _bool:
         """Whether other processes may look at the memory: it was shared, is an accelerator's, or is mapped from a file."""
@@ -1369,9 +1369,9 @@ class Tensor:
         """``linalg.lu_factor_ex`` as a plain tuple, its info only with ``get_infos``; deprecated."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first."""
-    def map2_(self, x: Any, y: Any, callable: Any) -> Tensor:
+    def map2_(self, x: Any, y: Tensor, callable: Any) -> Tensor:
         """Replaces each element by what a Python function gives for it and its counterparts in ``x`` and ``y``; slow, on the host."""
-    def map_(self, other: Tensor | Number, callable: Any) -> Tensor:
+    def map_(self, other: Tensor, callable: Any) -> Tensor:
         """Replaces each element by what a Python function gives for it and its counterpart in ``other``; slow, on the host."""
     def masked_fill(self, mask: Tensor, value: Tensor | Number) -> Tensor:
         """``input`` with ``value`` wherever ``mask`` is true."""
@@ -1418,7 +1418,7 @@ class Tensor:
         """The product of two matrices."""
     def mode(self, dim: _int = -1, keepdim: _bool = False) -> _return_mode:
         """The most frequent elements along ``dim``, the smallest of equally frequent ones, and the last places where they stand."""
-    def module_load(self, other: Tensor | Number, assign: _bool = False) -> Tensor:
+    def module_load(self, other: Tensor, assign: _bool = False) -> Tensor:
         """What becomes of a parameter when a state dict holds ``other`` for it: a copy written into it, or (``assign``) ..."""
     def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
         """Moves dimensions to other places; the rest keep their order. A view."""
@@ -1608,13 +1608,13 @@ class Tensor:
         """The elements in another shape: a view where strides allow it, else a copy."""
     @overload
     def reshape(self, *shape: _int) -> Tensor: ...
-    def reshape_as(self, other: Tensor | Number) -> Tensor:
+    def reshape_as(self, other: Tensor) -> Tensor:
         """``self.reshape(other.size())``."""
     def resize(self, *sizes: Any) -> Tensor:
         """The tensor in another size of as many elements; an old name of ``reshape``."""
     def resize_(self, *sizes: Any, size: Any = None, memory_format: _memory_format | None = None) -> Tensor:
         """Gives the tensor another size; its elements are those of its memory from its first one on, in order."""
-    def resize_as(self, tensor: Any) -> Tensor:
+    def resize_as(self, tensor: Tensor) -> Tensor:
         """``resize`` to the size of another tensor."""
     def resize_as_(self, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
         """``resize_`` to the size of another tensor."""
@@ -1707,7 +1707,7 @@ class Tensor:
         """Removed: use ``linalg.solve``."""
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool | None = False) -> _return_sort:
         """The elements along ``dim`` in order, and the places they came from; NaN counts as largest."""
-    def sparse_dim(self) -> Tensor:
+    def sparse_dim(self) -> _int:
         """How many dimensions are indexed: none of a dense tensor."""
     def sparse_mask(self, mask: Tensor) -> Tensor:
         """The elements at the places that a sparse ``mask`` specifies, as a sparse tensor."""
@@ -1887,7 +1887,7 @@ class Tensor:
     def view(self, size: Sequence[_int]) -> Tensor: ...
     @overload
     def view(self, *size: _int) -> Tensor: ...
-    def view_as(self, other: Tensor | Number) -> Tensor:
+    def view_as(self, other: Tensor) -> Tensor:
         """``self.view(other.size())``."""
     def vsplit(self, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:
         """``tensor_split`` along rows."""
@@ -2763,7 +2763,7 @@ def is_complex(input: Tensor) -> _bool:
     """Whether the dtype is complex."""
 def is_conj(input: Tensor) -> _bool:
     """Whether the tensor is a view that shows the conjugates of the numbers in memory."""
-def is_distributed(input: Tensor) -> Tensor:
+def is_distributed(input: Tensor) -> _bool:
     """False: no tensor here is one of several parts that processes hold for each other."""
 def is_floating_point(input: Tensor) -> _bool:
     """Whether the dtype is a real floating-point type."""
@@ -2771,7 +2771,7 @@ def is_inference(input: Tensor) -> _bool:
     """Whether the tensor was made in inference mode."""
 def is_neg(input: Tensor) -> _bool:
     """Whether the tensor is a view that shows the negatives of the numbers in memory."""
-def is_nonzero(input: Tensor) -> Tensor:
+def is_nonzero(input: Tensor) -> _bool:
     """Whether the only element is not zero."""
 def is_same_size(input: Tensor, other: Tensor) -> _bool:
     """Whether both have one shape."""
@@ -3333,7 +3333,7 @@ def sum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool 
     """Sums over ``dim``, or over everything."""
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> _return_svd:
     """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros."""
-def svd_lowrank(A: Any, q: _int | None = 6, niter: _int | None = 2, M: Any = None) -> Tensor:
+def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Any = None) -> Tensor:
     """The ``q`` largest singular values of ``A`` (or of ``A - M``) and their vectors, found with random numbers."""
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Exchanges two dimensions; a view."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._src.refusals import stand_ins as _refusals
 from .utils import _pytree as pytree
 
+if TYPE_CHECKING:
+    from types import ModuleType
 
-def detect_fake_mode(inputs: Any = None) -> Any:
+    from .core import Tensor
+
+
+def detect_fake_mode(inputs: tuple[Tensor, ...] | None = None) -> Any:
     """The fake mode that is on, or that made fake tensors among ``inputs``; None if there is none.
 
     Raises:
@@ -37,7 +42,7 @@ def active_fake_mode() -> None:
     return _fakes().active_mode()
 
 
-def _fakes() -> Any:
+def _fakes() -> ModuleType:
     """Loaded when a fake tensor may be there."""
     from ._subclasses import fake_tensor
 

@@ -4,7 +4,7 @@ Python, so they change nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, get_args, get_origin
+from typing import TYPE_CHECKING, Final, get_args, get_origin
 
 from .futures import Future as Future
 from .jit import _overload as _overload
@@ -17,6 +17,10 @@ from .jit.annotations import BroadcastingList1 as BroadcastingList1
 from .jit.annotations import BroadcastingList2 as BroadcastingList2
 from .jit.annotations import BroadcastingList3 as BroadcastingList3
 from .jit.annotations import BroadcastingListCls as BroadcastingListCls
+
+if TYPE_CHECKING:
+    from ._src.facts.kinds import Function
+
 
 __all__ = [
     "Final",
@@ -50,11 +54,11 @@ def boolean_dispatch(
     arg_name: str,
     arg_index: int,
     default: bool,
-    if_true: Callable[..., Any],
-    if_false: Callable[..., Any],
+    if_true: Function,
+    if_false: Function,
     module_name: str,
     func_name: str,
-) -> Callable[..., Any]:
+) -> Callable[..., object]:
     """A function that is ``if_true`` or ``if_false``, by the value of one of its arguments."""
 
     def chosen(*args: object, **kwargs: object) -> object:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -20,6 +20,10 @@ from ._src.tensor.objects import _rebuild_on_meta as _rebuild_on_meta
 from ._src.tensor.state import put, restored, state_of
 from ._src.tensor.views import with_bits
 
+if TYPE_CHECKING:
+    from ._src.facts.kinds import Arguments, Function
+
+
 # ---- what checkpoints name -----------------------------------------------------------------------
 
 
@@ -32,7 +36,11 @@ def _rebuild_tensor(
 
 
 def _looking(
-    storage: Any, dtype: torch.dtype, offset: int, size: Sequence[int], stride: Sequence[int]
+    storage: LoadedStorage,
+    dtype: torch.dtype,
+    offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
 ) -> torch.Tensor:
     if isinstance(storage, LoadedStorage):
         return storage.tensor(dtype, offset, size, stride)
@@ -56,7 +64,7 @@ def _rebuild_tensor_v2(
 
 
 def _rebuild_tensor_v3(
-    storage: Any,
+    storage: LoadedStorage,
     storage_offset: int,
     size: Sequence[int],
     stride: Sequence[int],
@@ -96,7 +104,7 @@ def _rebuild_parameter(
 
 
 def _rebuild_parameter_with_state(
-    data: torch.Tensor, requires_grad: bool, backward_hooks: object, state: Any
+    data: torch.Tensor, requires_grad: bool, backward_hooks: object, state: dict[str, int]
 ) -> object:
     return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
 
@@ -124,7 +132,9 @@ def _rebuild_wrapper_subclass(
     )
 
 
-def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple[Any, ...], state: Any) -> object:
+def _rebuild_from_type_v2(
+    func: Function, new_type: type, args: Arguments, state: tuple[object, ...] | dict[str, object]
+) -> object:
     """A tensor of a subclass, or with attributes: rebuilt plainly, given its type, then its
     state."""
     made = func(*args)
@@ -138,7 +148,7 @@ def _get_obj_state(obj: object) -> object:
     return state_of(obj) if isinstance(obj, torch.Tensor) else obj.__getstate__()
 
 
-def _set_obj_state(obj: torch.Tensor, state: Any) -> object:
+def _set_obj_state(obj: torch.Tensor, state: dict[str, int]) -> object:
     """The object, with its state attribute by attribute: what a ``__setstate__`` of its class may
     call."""
     return put(obj, state)

@@ -13,7 +13,7 @@ import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from pickle import UnpicklingError
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jtorch as torch
 
@@ -21,9 +21,13 @@ from ._src import hooks
 from ._src.facts import devices, dtypes
 from ._src.files.raw_storage import DTYPE_OF, brief
 
+if TYPE_CHECKING:
+    from ._src.facts.kinds import Named, Values
+
+
 _blocklisted_modules = ("sys", "os", "posix", "nt")
 
-_marked_safe_globals: list[Any] = []
+_marked_safe_globals: Values = []
 
 _OPCODES = (
     "GLOBAL NEWOBJ REDUCE BUILD APPEND APPENDS SETITEM SETITEMS MARK TUPLE EMPTY_TUPLE TUPLE1 "
@@ -58,7 +62,7 @@ def public_name(obj: Callable[..., object] | type) -> str:
     return f"{module}.{obj.__qualname__}"
 
 
-def _user_allowed() -> dict[str, Any]:
+def _user_allowed() -> Named:
     table = {}
     for entry in _marked_safe_globals:
         if isinstance(entry, tuple):
@@ -105,7 +109,7 @@ def _get_allowed_globals() -> dict[str, object]:
         from .wrappers.nested import StridedNestedTensor
         from .wrappers.quantized import Int8Tensor, UInt4Tensor
 
-        table: dict[str, Any] = {
+        table: Named = {
             "collections.OrderedDict": OrderedDict,
             "collections.Counter": Counter,
             "torch.nn.parameter.Parameter": torch.nn.Parameter,
@@ -177,7 +181,7 @@ def _encode(text: object, encoding: object = None) -> bytes:
 
 
 def _rebuild_from_type(
-    func: Callable[..., object], new_type: type, args: tuple[object, ...], state: Any
+    func: Callable[..., object], new_type: type, args: tuple[object, ...], state: dict[str, object]
 ) -> object:
     """What rebuilds tensors of subclasses: it takes a function and a class from the file, so both
     must be what they seem."""
@@ -231,7 +235,7 @@ class Unpickler(pickle._Unpickler):
         """Refuses tuples and lists that are too deep, or have too many parts, to walk over."""
         level = [v for v in values if isinstance(v, (tuple, list))]
         for _ in range(_DEEPEST):
-            below: list[Any] = []
+            below = []
             for value in level:
                 self._parts -= len(value)
                 if self._parts < 0:
@@ -270,7 +274,7 @@ class Unpickler(pickle._Unpickler):
         self._trusted = False
         return result
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> object:
         """The allowed class or function of that name."""
         if self.proto < 3:
             import _compat_pickle
@@ -378,7 +382,7 @@ class Unpickler(pickle._Unpickler):
         items = self.pop_mark()
         self._list("extend").extend(items)
 
-    def _list(self, what: str) -> list[Any]:
+    def _list(self, what: str) -> Values:
         target = self.stack[-1]
         if type(target) is not list:
             raise UnpicklingError(f"Can only {what} lists, but got {type(target)}")

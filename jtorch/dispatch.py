@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._src import hooks
 from ._src.protocol.state import ACTIVE, MISSING, DisableTorchFunctionSubclass, _count, _state
@@ -24,6 +24,10 @@ from ._src.protocol.state import DisableTorchFunction as DisableTorchFunction
 from ._src.protocol.state import EnableTorchFunction as EnableTorchFunction
 from ._src.protocol.state import is_torch_function_enabled as is_torch_function_enabled
 from ._src.protocol.state import is_torch_function_mode_enabled as is_torch_function_mode_enabled
+
+if TYPE_CHECKING:
+    from ._src.facts.kinds import Arguments, Function, Row, Tree
+
 
 #: Exact types that are never asked: exact Tensor and Parameter (added by ``add_plain``) and
 #: everything that can have no handler.
@@ -103,9 +107,9 @@ class _DisabledHandler:
 
     def __call__(
         self,
-        func: Callable[..., Any],
+        func: Function,
         types: tuple[type, ...],
-        args: tuple[Any, ...] = (),
+        args: Arguments = (),
         kwargs: Any = None,
     ) -> object:
         with DisableTorchFunctionSubclass():
@@ -309,7 +313,7 @@ def override(
     func: Callable[..., object],
     operands: Collection[Any],
     args: tuple[object, ...],
-    kwargs: dict[str, Any] | None,
+    kwargs: dict[str, object] | None,
     native: bool = True,
     opaque: bool = True,
     types: tuple[type, ...] | None = None,
@@ -372,7 +376,7 @@ def quick(caller: Any) -> Callable[..., Any]:
         caller.names,
     )
 
-    def ask(args: tuple[Any, ...], named: tuple[Any, ...] | None = None) -> Any:
+    def ask(args: Arguments, named: Row | None = None) -> Tree:
         if args and args[-1] is MISSING:
             count = len(args) - 1
             while count and args[count - 1] is MISSING:
@@ -519,7 +523,7 @@ def has_torch_function(relevant_args: Iterable[object]) -> bool:
     return state.level == 0 and any(_handler_of(x) is not None for x in operands)
 
 
-def has_torch_function_unary(x: Any) -> bool:
+def has_torch_function_unary(x: object) -> bool:
     """``has_torch_function((x,))``."""
     return bool(ACTIVE.modes or type(x) not in PLAIN) and has_torch_function((x,))
 
@@ -566,7 +570,7 @@ def wrap_torch_function(
     ``f._implementation``.
     """
 
-    def decorator(implementation: Callable[..., object]) -> Callable[..., Any]:
+    def decorator(implementation: Callable[..., object]) -> Callable[..., object]:
         if verify:
             hooks.overridable.get().verify_matching_signatures(implementation, dispatcher)
 
@@ -694,7 +698,7 @@ class TorchFunctionMode:
         remove_mode(self)
 
     @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> Any:
+    def push(cls, *args: object, **kwargs: object) -> Any:
         """Only constructs the mode: an old spelling."""
         warnings.warn(
             "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
@@ -755,7 +759,7 @@ def is_plain_but_marked(operands: Iterable[Any]) -> bool:
 
 
 def run_marked(
-    func: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, Any] | None
+    func: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object] | None
 ) -> Any:
     """Runs a call on its plain path and marks its results."""
     state = _state

@@ -148,7 +148,7 @@ def _there(future: object) -> Any:
 def collect_all(futures: list[Future]) -> Future[list[Future[Any]]]:
     """A future of all the given ones, done when the last of them is; the first error becomes its
     own."""
-    everything: Future[list[Future[Any]]] = Future()
+    everything = Future()
     left, lock = len(futures), threading.Lock()
 
     def one(done: Future[object]) -> None:

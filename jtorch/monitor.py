@@ -7,7 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    pass
+
 
 STAT_EVENT = "torch.monitor.Stat"
 data_value_t: TypeAlias = str | float | int | bool

@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import MappingProxyType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import dispatch
 from ._src.bind.cores import ALIASES, COMPOSITES, written_in
@@ -43,6 +43,10 @@ from .dispatch import mode_off as _pop_mode_temporarily
 from .dispatch import mode_stack as _get_current_function_mode_stack
 from .dispatch import pop_mode as _pop_mode
 from .dispatch import push_mode as _push_mode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 __all__ = [
     "get_ignored_functions",
@@ -157,7 +161,7 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
         namespace, ignored = _namespace(prefix), _ignored(prefix)
         if prefix == "torch.nn.init":
             continue
-        listed: dict[Any, None] = {}  # a dict as an ordered set
+        listed = {}  # a dict as an ordered set
         for name, value in _attributes(namespace):
             if isinstance(value, TensorProperty):
                 found[value] = [value.__get__]
@@ -216,11 +220,11 @@ def _getter_dummy(self: object) -> int:  # noqa: ARG001
     return -1
 
 
-def _dummy(func: Callable[..., object]) -> Callable[..., Any]:
+def _dummy(func: Callable[..., object]) -> Callable[..., object]:
     if getattr(func, "__name__", "") == "__get__":
         return _getter_dummy
     texts: list[str] = []
-    defaults: dict[str, Any] = {}
+    defaults = {}
     starred = only_by_position = False
     parameters = list(known_signature(func).parameters.values())
     if (
@@ -275,7 +279,7 @@ def _written_in_functional() -> set[str]:
 
 
 @functools.cache
-def _other_names() -> dict[Any, str]:
+def _other_names() -> dict[Callable[..., object], str]:
     """Names of public functions that are not in the table."""
     found: dict[Any, str] = {}
     for prefix in _NAMESPACES:
@@ -299,7 +303,7 @@ def is_tensor_method_or_property(func: Callable[..., object]) -> bool:
 
 @functools.lru_cache(1)
 # read anew when the table has grown
-def _tensor_methods(size_of_table: int) -> frozenset[Any]:  # noqa: ARG001
+def _tensor_methods(size_of_table: int) -> frozenset[Callable[..., object]]:  # noqa: ARG001
     return frozenset(get_overridable_functions().get(Tensor, ()))
 
 
@@ -309,8 +313,8 @@ def is_tensor_like(inp: Any) -> bool:
 
 
 def normalize_call(
-    func: Callable[..., object], args: tuple[object, ...] = (), kwargs: Any = None
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    func: Callable[..., object], args: tuple[object, ...] = (), kwargs: dict[str, int] | None = None
+) -> tuple[tuple[object, ...], dict[str, object]]:
     """A call with its incomplete argument list filled out with defaults: arguments by position
     first, keyword-only ones by name.
 
@@ -371,7 +375,7 @@ def normalize_call(
 
 
 def _get_overloaded_args(
-    relevant_args: Any, get_type_fn: Callable[[Any], type] | None = None
+    relevant_args: Iterable[object], get_type_fn: Callable[[Any], type] | None = None
 ) -> list[object]:
     """The operands that are asked, in the order of asking."""
     if get_type_fn is not None and get_type_fn is not type:

@@ -152,10 +152,10 @@ class profile(_timed):
         self.schedule, self.on_trace_ready = schedule or _default_schedule_fn, on_trace_ready
         self._scheduled = schedule is not None
         self.with_modules = with_modules
-        self._metadata: dict[str, Any] = {}
+        self._metadata = {}
         self.step_num = 0
         self.current_action = self.schedule(0)
-        self._step: Any = None
+        self._step = None
 
     def __enter__(self) -> profile:
         self.start()

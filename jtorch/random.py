@@ -10,7 +10,7 @@ import contextlib
 import secrets
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -21,6 +21,10 @@ from ._src.engine.keys import KEYS, drawing_from, key_now
 from ._src.facts import devices, dtypes
 from .autograd.grad_mode import MODE
 from .core import Tensor, from_host, wrap
+
+if TYPE_CHECKING:
+    from ._src.facts.kinds import Values
+
 
 __all__ = [
     "Generator",
@@ -225,7 +229,7 @@ class _Restrictions(threading.local):
     """What the ``vmap`` calls that this thread is inside allow, outermost first."""
 
     def __init__(self) -> None:
-        self.modes: list[tuple[str, Any]] = []
+        self.modes = []
 
 
 _restrictions = _Restrictions()
@@ -256,7 +260,7 @@ def unrestricted() -> Iterator[None]:
         _restrictions.modes = before
 
 
-def examples() -> list[Any]:
+def examples() -> Values:
     """The running ``vmap`` levels whose examples get numbers of their own, outermost first."""
     return [level for mode, level in _restrictions.modes if mode == "different"]
 

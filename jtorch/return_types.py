@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._src.facts.kinds import Named
+
 
 _made: dict[str, type] = {}
 #: Classes that are offered before a call has made one.
@@ -52,7 +56,7 @@ def make(name: str, fields: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
     """The class of a function's result, such as ``torch.return_types.max``."""
     found = _made.get(name)
     if found is None:
-        space: dict[str, Any] = {
+        space: Named = {
             "__slots__": (),
             "_fields": fields,
             "n_fields": len(fields),

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -42,6 +42,10 @@ from ._src.keeping.whole_files import replacing
 from ._src.refusals import stand_ins as _refusals
 from ._weights_only_unpickler import StorageType as StorageType
 from .utils.serialization import config
+
+if TYPE_CHECKING:
+    from ._src.facts.kinds import Named, Tree
+
 
 __all__ = [
     "LoadEndianness",
@@ -397,7 +401,7 @@ def default_restore_location(storage: Any, location: str) -> Any:
     return storage.to(location)
 
 
-def _get_restore_location(map_location: str | None) -> Callable[[Any, str], Any]:
+def _get_restore_location(map_location: str | None) -> Callable[..., object]:
     if map_location is None:
         return default_restore_location
     if isinstance(map_location, dict):
@@ -575,8 +579,8 @@ def _read(
     pickle_module: object,
     weights_only: bool | None,
     mmap: bool | None,
-    pickle_load_args: dict[str, Any],
-) -> Any:
+    pickle_load_args: Named,
+) -> Tree:
     """What ``load`` does."""
     weights_only = _forced_weights_only(weights_only, pickle_module)
     mmap = config.load.mmap if mmap is None else mmap
@@ -651,7 +655,7 @@ def _load(
         raise ValueError(f"Unknown endianness type: {order[:20].decode(errors='replace')}")
     swapped = order.decode() != sys.byteorder
     restore = _get_restore_location(map_location)
-    storages: dict[str, Any] = {}
+    storages = {}
 
     def persistent_load(pid: tuple[StorageType | int | str, ...]) -> object:
         if isinstance(pid, tuple) and pid and text(pid[0]) != "storage":

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.refusals import stand_ins as _refusals
 from ..autograd.accumulate import AccumulateGrad as AccumulateGrad
 from ..autograd.function import Function
 from ..core import Tensor as _Tensor
 
+if TYPE_CHECKING:
+    pass
+
 
 class UndefinedGradBackward(Function):
     """The identity, whose gradient is nothing."""
 
     @staticmethod
-    def forward(ctx: Any, *tensors: Any) -> Any:
+    def forward(ctx: Any, *tensors: _Tensor) -> Any:
         """Copies of the tensors."""
         ctx.set_materialize_grads(False)
         found = tuple([t.view_as(t) for t in tensors])

@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
 
 def bound(
     home: ModuleType, prefix: str, module: str
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a module that has the functions of a public one with
     ``prefix`` before their names."""
 

@@ -8,7 +8,7 @@ operator, which is always right.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch._src.aten.composite_operators import parts_of
 from jtorch._src.aten.overloads import OpOverload, aten
@@ -23,6 +23,11 @@ from ._tables import global_decomposition_table as global_decomposition_table
 from ._tables import register_decomposition as register_decomposition
 from .decompositions import NOT_CORE
 
+if TYPE_CHECKING:
+    from .._src.aten.overloads import OpOverloadPacket
+    from .._src.facts.kinds import Tree
+
+
 __all__ = [
     "core_aten_decompositions",
     "decomposition_table",
@@ -33,8 +38,8 @@ __all__ = [
 
 
 def get_decompositions(
-    aten_ops: Iterable[Any], type: str = "post_autograd"
-) -> dict[Any, Callable[..., Any]]:
+    aten_ops: Iterable[OpOverloadPacket], type: str = "post_autograd"
+) -> dict[OpOverload, Callable[..., object]]:
     """The entries of the table for some operators; packets stand for all their overloads. Those
     without are left out."""
     table = global_decomposition_table[type]
@@ -55,7 +60,7 @@ def remove_decompositions(
             decompositions.pop(overload, None)
 
 
-def core_aten_decompositions() -> dict[Any, Callable[..., Any]]:
+def core_aten_decompositions() -> dict[object, Callable[..., object]]:
     """A table that writes operators outside of PyTorch's core set with those in it."""
     return {op: decomposition_table[op] for op in (*NOT_CORE, *_COMPOSITES)}
 
@@ -65,10 +70,10 @@ def is_taken_apart(func: OpOverload) -> bool:
     return parts_of(func) is not None
 
 
-def taken_apart(func: OpOverload) -> Callable[..., Any]:
+def taken_apart(func: OpOverload) -> Callable[..., object]:
     """The function that writes such an operator with others."""
 
-    def parts(*args: Any, **kwargs: Any) -> Any:
+    def parts(*args: object, **kwargs: object) -> Tree:
         before, STATE.whole = STATE.whole, False
         try:
             run: Any = parts_of(func)

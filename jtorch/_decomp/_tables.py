@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from jtorch._src.aten.overloads import OpOverload, OpOverloadPacket
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Decorator, Function
+
+
 #: All decompositions: operators and the functions that write them with others.
-decomposition_table: dict[Any, Callable[..., Any]] = {}
+decomposition_table: dict[object, Callable[..., object]] = {}
 global_decomposition_table: dict[str, dict[object, Callable[..., object]]] = {
     "post_autograd": decomposition_table, "pre_autograd": {}, "meta": {},
 }  # fmt: skip
@@ -28,7 +32,7 @@ def register_decomposition(
     *,
     type: str = "post_autograd",
     unsafe: bool = False,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Decorator:
     """A decorator: the function writes one operator, or each of several, with others.
 
     Raises:
@@ -40,7 +44,7 @@ def register_decomposition(
     if type not in global_decomposition_table:
         raise AssertionError(f"type must be one of {set(global_decomposition_table)}, got {type}")
 
-    def register(fn: Callable[..., object]) -> Callable[..., Any]:
+    def register(fn: Callable[..., object]) -> Function:
         table = global_decomposition_table[type] if registry is None else registry
         for op in aten_op if isinstance(aten_op, (list, tuple)) else [aten_op]:
             for overload in _overloads(op):

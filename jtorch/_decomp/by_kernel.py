@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -24,9 +24,14 @@ from jtorch._subclasses.fake_tensor import unset_fake_temporarily
 from jtorch.core import wrap
 from jtorch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
+if TYPE_CHECKING:
+    from .._src.aten.overloads import OpOverload
+    from .._src.facts.kinds import Named, Operand, Tree, Values
+
+
 aten = torch.ops.aten
 #: Primitives of JAX's whose operands are all arrays, and the operators that they are.
-_DIRECT: dict[str, Any] = {
+_DIRECT = {
     "neg": aten.neg.default, "sign": aten.sign.default, "floor": aten.floor.default,
     "ceil": aten.ceil.default, "abs": aten.abs.default, "exp": aten.exp.default,
     "expm1": aten.expm1.default, "log": aten.log.default, "log1p": aten.log1p.default,
@@ -69,7 +74,7 @@ class Inexpressible(Exception):
     """A primitive that no operator of the core set computes."""
 
 
-def by_kernel(func: Any) -> Callable[..., Any]:
+def by_kernel(func: OpOverload) -> Callable[..., torch.Tensor]:
     """The decomposition of an operator."""
 
     def decomposed(*args: object, **kwargs: object) -> torch.Tensor:
@@ -82,7 +87,7 @@ def by_kernel(func: Any) -> Callable[..., Any]:
             return NotImplemented
         avals = [jax.ShapeDtypeStruct(tuple(exact(tuple(t.shape))), t.dtype.np) for t in tensors]
 
-        def run(*arrays: object) -> Any:
+        def run(*arrays: object) -> Tree:
             given = iter(arrays)
             filled = [wrap(next(given)) if isinstance(x, torch.Tensor) else exact(x) for x in flat]
             with torch.no_grad():
@@ -102,7 +107,7 @@ def by_kernel(func: Any) -> Callable[..., Any]:
     return decomposed
 
 
-def _constant(value: object, like: torch.Tensor) -> Any:
+def _constant(value: object, like: torch.Tensor) -> torch.Tensor | float:
     array = np.asarray(value)
     if array.ndim == 0:
         return array.item()
@@ -126,7 +131,7 @@ _BY_NAME = {d.np.name: d for d in (getattr(torch, n) for n in (
 ))}  # fmt: skip
 
 
-def _sizes(shape: tuple[object, ...]) -> list[Any]:
+def _sizes(shape: tuple[object, ...]) -> Values:
     return [visible(n) for n in shape]
 
 
@@ -136,7 +141,7 @@ def _program(
     inputs: Sequence[object],
     like: torch.Tensor,
     wanted: Sequence[bool] | None = None,
-) -> list[Any]:
+) -> list[torch.Tensor | None]:
     """What a traced program gives, computed with operators. Numbers without dimensions stay numbers
     for as long as they can.
 
@@ -188,7 +193,7 @@ def _tensor(x: torch.Tensor | float, aval: jax.Array, like: torch.Tensor) -> tor
     return x if isinstance(x, torch.Tensor) else _full(aval.shape, x, aval.dtype, like)
 
 
-def _primitive(name: str, eqn: Any, args: list[Any], like: torch.Tensor) -> object:
+def _primitive(name: str, eqn: Any, args: list[Operand], like: torch.Tensor) -> object:
     params, out = eqn.params, eqn.outvars[0].aval
     ins = [v.aval for v in eqn.invars]
     if all(not isinstance(a, torch.Tensor) for a in args) and name in (
@@ -256,7 +261,7 @@ def _select(given: list[torch.Tensor], params: object, out: jax.Array) -> torch.
     return aten.where.self(which, cases[1], cases[0])
 
 
-def _sum(given: list[torch.Tensor], params: Any, out: jax.Array) -> torch.Tensor:
+def _sum(given: list[torch.Tensor], params: Named, out: jax.Array) -> torch.Tensor:
     return (
         aten.sum.dim_IntList(given[0], list(params["axes"]), dtype=_dtype(out.dtype))
         if params["axes"]
@@ -264,7 +269,7 @@ def _sum(given: list[torch.Tensor], params: Any, out: jax.Array) -> torch.Tensor
     )
 
 
-def _slice(given: list[Any], params: Any, out: Any) -> Any:
+def _slice(given: list[torch.Tensor], params: Named, out: jax.core.ShapedArray) -> torch.Tensor:
     x = given[0]
     steps = params["strides"] or (1,) * len(out.shape)
     for dim, (a, b, step) in enumerate(
@@ -275,7 +280,7 @@ def _slice(given: list[Any], params: Any, out: Any) -> Any:
     return x
 
 
-def _product(given: list[Any], params: Any, out: Any) -> Any:
+def _product(given: list[torch.Tensor], params: Named, out: jax.core.ShapedArray) -> torch.Tensor:
     """Matrix products: batch dimensions, then those of the left, then those of the right
     operand."""
     a, b = given
@@ -303,7 +308,7 @@ def _viewed(x: object, shape: list[object]) -> object:
     return aten.view.default(aten.clone.default(x, memory_format=torch.contiguous_format), shape)
 
 
-def _pad(given: list[Any], params: Any, out: object) -> object:
+def _pad(given: list[torch.Tensor], params: Named, out: object) -> object:
     del out
     x, value = given
     config = params["padding_config"]
@@ -320,13 +325,13 @@ def _pad(given: list[Any], params: Any, out: object) -> object:
     return x
 
 
-def _over(reduce: Callable[..., object], x: object, axes: tuple[int, ...]) -> Any:
+def _over(reduce: Callable[..., object], x: object, axes: tuple[int, ...]) -> object:
     for axis in sorted(axes, reverse=True):
         x = reduce(x, axis)
     return x
 
 
-def _rounded(given: Sequence[object], params: Any) -> Any:
+def _rounded(given: Sequence[object], params: Named) -> torch.Tensor:
     if int(params["rounding_method"]) != 1:  # to even, as PyTorch's
         raise Inexpressible("round away from zero")
     return aten.round.default(given[0])

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from ._tables import register_decomposition
 from .by_kernel import by_kernel
 
+if TYPE_CHECKING:
+    from .._src.aten.overloads import OpOverload
+    from .._src.facts.kinds import Function, Values
+
+
 aten = torch.ops.aten
 #: Operators that PyTorch's core set leaves out; the others of the table are taken apart only where
 #: they are asked for.
-NOT_CORE: list[Any] = []
+NOT_CORE: list[object] = []
 
 
-def _core(*ops: Any) -> Any:
+def _core(*ops: OpOverload) -> Function:
     NOT_CORE.extend(ops)
     return register_decomposition(list(ops))
 
@@ -53,13 +58,13 @@ def _unsafe_view(self: torch.Tensor, size: list[object]) -> torch.Tensor:
 
 
 @_core(aten.zeros_like.default)
-def zeros_like(self: torch.Tensor, **options: Any) -> Any:
+def zeros_like(self: torch.Tensor, **options: object) -> Any:
     """``full_like``."""
     return aten.full_like.default(self, 0, **options)
 
 
 @_core(aten.ones_like.default)
-def ones_like(self: torch.Tensor, **options: Any) -> torch.Tensor:
+def ones_like(self: torch.Tensor, **options: object) -> torch.Tensor:
     """``full_like``."""
     return aten.full_like.default(self, 1, **options)
 
@@ -71,13 +76,13 @@ def _filler(n: int, options: dict[str, object]) -> bool | float | int:
 
 
 @_core(aten.zeros.default)
-def zeros(size: Any, **options: Any) -> Any:
+def zeros(size: Values, **options: object) -> Any:
     """``full``."""
     return aten.full.default(size, _filler(0, options), **options)
 
 
 @_core(aten.ones.default)
-def ones(size: list[object], **options: Any) -> Any:
+def ones(size: list[object], **options: object) -> Any:
     """``full``."""
     return aten.full.default(size, _filler(1, options), **options)
 

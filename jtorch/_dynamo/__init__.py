@@ -65,13 +65,13 @@ def disallow_in_graph(fn: object) -> object:
     return [disable(f) for f in fn] if isinstance(fn, (list, tuple)) else disable(fn)
 
 
-def nonstrict_trace(traceable_fn: Any) -> Any:
+def nonstrict_trace(traceable_fn: object) -> object:
     """The function, wrapped: it is recorded as it runs, as all are."""
     if not callable(traceable_fn):
         raise AssertionError("nonstrict_trace expects a callable")
 
     @functools.wraps(traceable_fn)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         return traceable_fn(*args, **kwargs)
 
     return call

@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ import jtorch as torch
 from jtorch._subclasses.fake_tensor import FakeTensor
 from jtorch.fx.node import Node
 from jtorch.overrides import is_tensor_method_or_property
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Arguments, Tree
+
 
 _OPERATORS = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
@@ -61,7 +65,7 @@ def writable(x: torch.Tensor | int) -> bool:
     )  # fmt: skip
 
 
-def makes_leaf(name: str, args: tuple[Any, ...], kwargs: Mapping[str, object]) -> bool:
+def makes_leaf(name: str, args: Arguments, kwargs: Mapping[str, object]) -> bool:
     """Whether a call gives a leaf that gradients gather in: the caller's object itself must be that
     leaf."""
     if name == "requires_grad_":
@@ -69,7 +73,7 @@ def makes_leaf(name: str, args: tuple[Any, ...], kwargs: Mapping[str, object]) -
     return kwargs.get("requires_grad") is True
 
 
-def placed(index: Any) -> object:
+def placed(index: Tree) -> object:
     """An index with numbers for integer tensors without dimensions: whatever they say, the result
     is of the same size."""
     if isinstance(index, tuple):
@@ -86,7 +90,7 @@ def placed(index: Any) -> object:
     )
 
 
-def mapped(f: Callable[..., object], x: object) -> Any:
+def mapped(f: Callable[..., object], x: object) -> Tree:
     if isinstance(x, (list, tuple)):
         items = [mapped(f, i) for i in x]
         if isinstance(x, list):

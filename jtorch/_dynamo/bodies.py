@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.tensor.symbols import Float
@@ -26,6 +26,11 @@ from jtorch.utils import _pytree as pytree
 from .arguments import fingerprint, writable
 from .hooks_in_graphs import identity
 from .read_numbers import SYMBOLS
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Values
+    from .pieces import Recorder
+
 
 __all__ = ["Later", "Stopped", "holds_functions", "recorded_call"]
 
@@ -142,7 +147,7 @@ class _Body:
         )
         return made
 
-    def _give(self, recorder: Any, found: Any) -> None:
+    def _give(self, recorder: Recorder, found: object) -> None:
         piece = self.piece
         flat, self.out_spec = pytree.tree_flatten(found)
         self.out: list[Any] = [None if isinstance(x, (torch.Tensor, *SYMBOLS)) else x for x in flat]
@@ -168,7 +173,7 @@ class _Body:
             modes,
         )
 
-    def bound(self, module: Callable[..., Any], lifted: Iterable[object]) -> Callable[..., Any]:
+    def bound(self, module: Function, lifted: Iterable[object]) -> Callable[..., object]:
         """The function that the graph stands for."""
 
         def run(*args: object, **kwargs: object) -> Any:
@@ -229,11 +234,11 @@ def _is_handed(x: object) -> bool:
 
 
 def recorded_call(
-    recorder: Any,
+    recorder: Recorder,
     name: str,
     function: Callable[..., object],
-    args: Any,
-    kwargs: Any,
+    args: object,
+    kwargs: object,
     options: object,
 ) -> object:
     """Adds the node of a call that is given functions; gives what it gives, without data.
@@ -279,7 +284,7 @@ def _noted(
            tuple([(i, identity(recorder, x, piece.kept)) for i,
                   x in called.others.items()]))  # fmt: skip
     node = recorder.add("call_function", called, (modules, given, lifted), {}, key)
-    flat_out: list[Any]
+    flat_out: Values
     flat_out, out_spec = pytree.tree_flatten(found)
     # which go back from these results: the program gets others, whose history says nothing
     if any(map(_is_function, flat_out)):
@@ -306,16 +311,16 @@ def _item(found: Any, i: int) -> Any:
 def _run(
     recorder: Any,
     function: Callable[..., object],
-    fake: list[Any],
-    flat: list[Any],
-    spec: Any,
+    fake: Values,
+    flat: Values,
+    spec: pytree.TreeSpec,
     bodies: dict[int, _Body],
 ) -> Any:
     """The call on tensors without data; what it calls is recorded when it is first met."""
     mode = recorder.piece.mode
     while True:
         here = list(fake)
-        met: list[Any] = []
+        met = []
         for i, x in enumerate(flat):
             if i in bodies:
                 here[i] = bodies[i].bound(
@@ -341,7 +346,7 @@ def _without_data(recorder: Any, x: object) -> object:
     return recorder._fake(x) if isinstance(x, torch.Tensor) else 1.0 if type(x) is Float else x
 
 
-def _probe(number: int, met: list[object]) -> Callable[..., Any]:
+def _probe(number: int, met: list[object]) -> Callable[..., None]:
     def probe(*args: object, **kwargs: object) -> None:
         found = _Met(args, kwargs)
         met.append((number, found))

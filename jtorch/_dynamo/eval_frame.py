@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch import nn
 from jtorch.compiler import compiled_function, disable
 
 from ..core import Tensor
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function
 
 
 def is_dynamo_supported() -> bool:
@@ -23,7 +26,7 @@ class OptimizeContext:
     def __init__(self, settings: Any) -> None:
         self.settings = settings
 
-    def __call__(self, fn: Callable[..., object]) -> Callable[..., Any]:
+    def __call__(self, fn: Callable[..., object]) -> Function:
         if isinstance(fn, nn.Module):
             return OptimizedModule(fn, self.settings)
         return fn if self.settings is None else compiled_function(fn, self.settings)
@@ -42,7 +45,7 @@ class OptimizedModule(nn.Module):
         object.__setattr__(self, "dynamo_ctx", OptimizeContext(settings))
         object.__setattr__(self, "forward", self._compiled())
 
-    def _compiled(self) -> Callable[..., Any]:
+    def _compiled(self) -> Function:
         settings = self.__dict__["dynamo_ctx"].settings
         mod = self._modules["_orig_mod"]
         assert mod is not None

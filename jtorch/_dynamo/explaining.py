@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import Tensor
 from .pieces import Compiled
+
+if TYPE_CHECKING:
+    from ..nn.modules.module import Module
+
 
 __all__ = ["ExplainOutput", "explain"]
 
@@ -67,9 +71,9 @@ def explain(f: Callable[..., object], *extra_args: object, **extra_kwargs: objec
     """
 
     def inner(*args: object, **kwargs: object) -> ExplainOutput:
-        graphs: list[Any] = []
+        graphs = []
 
-        def collect(module: Any, inputs: list[Tensor]) -> Any:
+        def collect(module: Module, inputs: list[Tensor]) -> Callable[..., object]:
             del inputs
             graphs.append(module)
             return module.forward

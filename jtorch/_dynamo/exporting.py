@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jtorch as torch
 from jtorch._src.facts.errors import not_offered
+
+if TYPE_CHECKING:
+    pass
 
 
 class ExportResult(NamedTuple):
@@ -14,7 +17,7 @@ class ExportResult(NamedTuple):
     is for arguments of the sizes that it was made for, and checks none."""
 
     graph_module: Any
-    guards: set[Any]
+    guards: set[object]
 
 
 class _Function(torch.nn.Module):
@@ -22,21 +25,21 @@ class _Function(torch.nn.Module):
         super().__init__()
         self.function = function
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> Any:
         """Calls the function."""
         return self.function(*args, **kwargs)
 
 
 def export(
-    f: Callable[..., Any],
-    *extra_args: Any,
+    f: Callable[..., object],
+    *extra_args: object,
     aten_graph: bool = False,
     pre_dispatch: bool = False,
-    decomposition_table: dict[Any, Callable[..., Any]] | None = None,
+    decomposition_table: dict[object, Callable[..., object]] | None = None,
     tracing_mode: str = "symbolic",
-    dynamic_shapes: Any = None,
-    **extra_kwargs: Any,
-) -> Any:
+    dynamic_shapes: object = None,
+    **extra_kwargs: object,
+) -> object:
     """A function that gives, for arguments, the graph of operators of ``f``; or that graph, if the
     arguments are given here.
 
@@ -69,7 +72,7 @@ def export(
             "torch.export.export gives graphs of ATen operators",
         )
 
-    def inner(*args: Any, **kwargs: Any) -> ExportResult:
+    def inner(*args: object, **kwargs: object) -> ExportResult:
         module = f if isinstance(f, torch.nn.Module) else _Function(f)
         program = torch.export.export(
             module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=True

@@ -7,13 +7,17 @@ import contextlib
 import threading
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._subclasses.fake_tensor import FakeTensor
 from jtorch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from .arguments import fingerprint
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
+
 
 __all__ = ["Hooks", "identity", "running"]
 
@@ -32,8 +36,8 @@ class Hooks:
     run."""
 
     def __init__(self) -> None:
-        self.functions: list[Any] = []
-        self.handles: dict[int, Any] = {}
+        self.functions = []
+        self.handles = {}
 
     def register(self, recorder: Any, tensor: object, hook: object) -> _Handle:
         """Adds the node that registers a hook on a result; gives what stands for its handle."""
@@ -104,7 +108,7 @@ def running(hooks: Hooks) -> Iterator[None]:
         _RUNNING.hooks = before
 
 
-def _inside(hook: object) -> list[Any]:
+def _inside(hook: object) -> Values:
     """What a function was given when it was made."""
     cells = [
         c.cell_contents for c in getattr(hook, "__closure__", None) or () if c != types.CellType()

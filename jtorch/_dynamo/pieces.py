@@ -22,7 +22,7 @@ import sys
 import traceback
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,6 +49,11 @@ from .bodies import Later, Stopped, holds_functions, recorded_call
 from .exc import BackendCompilerFailed, UserError
 from .hooks_in_graphs import Hooks, running
 from .read_numbers import SYMBOLS, Numbers, same_shape
+
+if TYPE_CHECKING:
+    from .._src.aten.recording import OperatorNode
+    from .._src.facts.kinds import Arguments, Function, Keywords, Operand, Tree
+
 
 #: What asks a tensor, and changes nothing.
 _WRITING = frozenset(
@@ -88,17 +93,17 @@ class Piece:
             if self.numbers is None
             else self.numbers.mode
         )
-        self.inputs: list[Any] = []
-        self.kinds: list[Any] = []
-        self.placeholders: dict[int, tuple[Any, Any, Node]] = {}
+        self.inputs = []
+        self.kinds = []
+        self.placeholders = {}
         #: Results by identity, in the order in which they were given: weak references and the nodes
         #: that gave them. What is forgotten leaves at once: the next tensor made may stand at its
         #: address, and is another.
-        self.results: dict[int, tuple[weakref.ref[Any], Node]] = {}
-        self.key: list[Any] = []
+        self.results = {}
+        self.key = []
         self.begun = self.grad = torch.is_grad_enabled()
-        self.kept: list[Any] = []
-        self.history: Any = None
+        self.kept = []
+        self.history = None
         #: In what autocast's blocks the piece began, in which its last node is, and the nodes that
         #: enter those.
         self.begun_casting = self.casting = enabled_now()
@@ -111,7 +116,7 @@ class Piece:
         #: For the graph of such a function: the piece that the call is in, and what is taken from
         #: there.
         self.parent: Piece | None = None
-        self.lifted: dict[Any, tuple[Any, Node]] = {}
+        self.lifted = {}
 
 
 class Compiled:
@@ -126,16 +131,16 @@ class Compiled:
     ) -> None:
         self.fn, self.backend, self.fullgraph, self.options = fn, backend, fullgraph, options
         self.made: dict[Any, Callable[..., Any]] = {}
-        self.applied: dict[Any, Applied] = {}
-        self.bodies: dict[Any, Any] = {}
-        self.reasons: list[Any] = []
+        self.applied = {}
+        self.bodies = {}
+        self.reasons = []
 
     def reset(self) -> None:
         """Forgets all graphs."""
         self.made.clear()
         self.bodies.clear()
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+    def __call__(self, args: Arguments, kwargs: Keywords) -> object:
         """Calls the function piece by piece."""
         if RECORDED.recorder is not None or MODE.transforms or forward_ad._current_level >= 0:
             # part of the program that is being recorded, or of what no graph holds
@@ -201,7 +206,7 @@ class Recorder(TorchFunctionMode):
         finally:
             self.busy = False
 
-    def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, func: Callable[..., object], args: Arguments, kwargs: Keywords) -> Tree:
         """One call: recorded if it can be, else run after all that was recorded before."""
         name = getattr(func, "__name__", "")
         tensors = [t for t in leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
@@ -283,8 +288,8 @@ class Recorder(TorchFunctionMode):
     def _hooked(
         self,
         func: Callable[..., object],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
         tensor: object,
     ) -> object:
         """A hook of a tensor: the graph registers that of a result; one from outside has it at
@@ -325,7 +330,7 @@ class Recorder(TorchFunctionMode):
         return True
 
     def _tried(
-        self, func: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, func: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]
     ) -> tuple[Any, Any, list[int], Any, str]:
         """A call on tensors without data: its arguments and their versions, the result, and what
         failed."""
@@ -356,7 +361,7 @@ class Recorder(TorchFunctionMode):
                 ),
             )
 
-    def applied(self, function: object, args: tuple[object, ...]) -> Any:
+    def applied(self, function: object, args: tuple[object, ...]) -> object:
         """A custom function's call: a node, if it can be told without data what the function
         gives."""
         known = self.compiled.applied
@@ -385,7 +390,7 @@ class Recorder(TorchFunctionMode):
             out, (torch.Size, bool, int, torch.dtype, torch.device, torch.layout)
         )
 
-    def _asked(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+    def _asked(self, func: Function, args: tuple[torch.Tensor, ...], kwargs: Keywords) -> object:
         """Metadata of tensors that a recorded operation may have changed; tensors that a property
         gives are recorded."""
         name = getattr(getattr(func, "__self__", None), "__name__", "")
@@ -411,7 +416,7 @@ class Recorder(TorchFunctionMode):
             return self._broken(func, args, kwargs, f"{name} is read")
         return self._returned(out, args)
 
-    def _fake(self, x: torch.Tensor | int) -> Any:
+    def _fake(self, x: torch.Tensor | int) -> Operand:
         if not isinstance(x, torch.Tensor):
             return x
         piece = self.piece
@@ -479,7 +484,7 @@ class Recorder(TorchFunctionMode):
             piece.key.append(("grad", now))
             piece.grad = now
 
-    def _node(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+    def _node(self, func: Callable[..., object], args: Arguments, kwargs: Keywords) -> Node:
         self.enter_modes()
         op, target, args = node_target(func, args, kwargs)
         named = {k: mapped(self._argument, v) for k, v in kwargs.items()}
@@ -489,8 +494,8 @@ class Recorder(TorchFunctionMode):
         self,
         op: str,
         target: Callable[..., object] | str,
-        args: Any,
-        kwargs: Any,
+        args: Arguments,
+        kwargs: Keywords,
         identity: object = None,
     ) -> Node:
         """A node; ``identity`` tells what it calls, if not the object itself does."""
@@ -513,7 +518,7 @@ class Recorder(TorchFunctionMode):
         options: object,
         args: Iterable[object],
         kwargs: Any,
-    ) -> Any:
+    ) -> object:
         """A call of a transformed function: ``again(function, *args, **kwargs)`` is the whole."""
         try:
             return recorded_call(self, name, again, (function, *args), kwargs, options)
@@ -582,7 +587,7 @@ class Recorder(TorchFunctionMode):
                     piece.key.append(("item", node.name, i))
                     self._track(t, item)
 
-    def _history(self) -> Any:
+    def _history(self) -> OperatorNode:
         """The history that recorded tensors have: that they are no leaves is all that it says."""
         piece = self.piece
         if piece.history is None:
@@ -590,7 +595,7 @@ class Recorder(TorchFunctionMode):
                 piece.history = (torch.ones((), requires_grad=True) * 1)._node
         return piece.history
 
-    def _returned(self, out: Any, args: tuple[torch.Tensor | int, ...]) -> object:
+    def _returned(self, out: Operand, args: tuple[torch.Tensor | int, ...]) -> object:
         """The result as the program gets it: the very tensors that were written to."""
         del args
         originals = {id(fake): real for real, fake, _ in self.piece.placeholders.values()}
@@ -655,9 +660,9 @@ class Recorder(TorchFunctionMode):
             tuple(piece.begun_casting.items()),
         )
 
-    def _run(self, piece: Piece, result: Any) -> Any:
-        shown: list[Any] = []
-        numbers: list[Any] = []
+    def _run(self, piece: Piece, result: object) -> Tree:
+        shown = []
+        numbers = []
         if any(isinstance(x, Later) for x in leaves(result)):
             raise Unsupported(
                 "a function that a recorded call gave is a result, which no graph gives"
@@ -706,7 +711,7 @@ class Recorder(TorchFunctionMode):
             become(t, out)
         return mapped(lambda x: given.get(id(x), x), result) if given else result
 
-    def _compiled(self, piece: Piece, key: tuple[object, ...]) -> Callable[..., Any]:
+    def _compiled(self, piece: Piece, key: tuple[object, ...]) -> Function:
         _without_dead(piece.graph)
         module = GraphModule(piece.root, piece.graph)
         module.meta["dynamo_pieces"] = len(self.compiled.made)
@@ -850,12 +855,12 @@ def with_backend(
     backend: Callable[..., object],
     fullgraph: bool,
     options: dict[str, object],
-) -> Callable[..., Any]:
+) -> Callable[..., object]:
     """``fn`` whose graphs ``backend`` compiles."""
     compiled = Compiled(fn, backend, fullgraph, options)
     _functions.add(compiled)
 
-    def call(*args: object, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Tree:
         return compiled(args, kwargs)
 
     with contextlib.suppress(AttributeError, TypeError):

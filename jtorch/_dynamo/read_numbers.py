@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.tensor import unknowns
@@ -17,6 +17,10 @@ from jtorch.fx.experimental.proxy_tensor import PythonKeyTracer
 from jtorch.fx.graph import Graph
 from jtorch.fx.node import Node
 from jtorch.fx.proxy import Proxy
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
+
 
 __all__ = ["SYMBOLS", "Numbers", "same_shape"]
 
@@ -70,7 +74,7 @@ class Numbers:
         )
         return made.node if isinstance(made, Proxy) else made
 
-    def check(self) -> list[Any]:
+    def check(self) -> Values:
         """Adds nodes that check what the program said of its numbers; gives what tells such graphs
         apart."""
         if not self.data.bounds and not self.data.said:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.facts.errors import not_offered
@@ -13,6 +13,11 @@ from jtorch.export._trace import keeps
 from jtorch.func import functional_call
 from jtorch.fx.experimental.proxy_tensor import make_fx
 from jtorch.utils import _pytree as pytree
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Keywords, Tree, Values
+    from ..autograd.function_node import FunctionCtx
+
 
 __all__ = [
     "aot_autograd",
@@ -25,17 +30,17 @@ __all__ = [
 ]
 
 
-def make_boxed_func(f: Callable[..., object]) -> Callable[..., Any]:
+def make_boxed_func(f: Callable[..., object]) -> Callable[..., object]:
     """``f`` as a function of one list of arguments, as compilers may return it."""
 
-    def call(args: list[torch.Tensor]) -> Any:
+    def call(args: list[torch.Tensor]) -> Tree:
         return f(*args)
 
     call._boxed_call = True  # type: ignore[attr-defined]
     return call
 
 
-def make_boxed_compiler(compiler: Callable[..., Any]) -> Callable[..., Any]:
+def make_boxed_compiler(compiler: Function) -> Callable[..., object]:
     """``compiler``, whose results take their arguments in one list."""
 
     def boxed(module: object, inputs: object) -> object:
@@ -50,7 +55,7 @@ def nop(module: Any, inputs: object) -> object:
     return make_boxed_func(module.forward)
 
 
-def _run(compiled: Callable[..., object], args: list[torch.Tensor]) -> Any:
+def _run(compiled: Callable[..., object], args: list[torch.Tensor]) -> Values:
     found = compiled(list(args)) if getattr(compiled, "_boxed_call", False) else compiled(*args)
     return list(found) if isinstance(found, (list, tuple)) else [found]
 
@@ -67,7 +72,7 @@ class _Graphs:
     ) -> None:
         self.places = [i for i, x in enumerate(flat) if isinstance(x, torch.Tensor)]
         self.out_spec: Any = None
-        self.results: list[Any] = []
+        self.results = []
         self.fn, self.flat, self.spec = (
             fn,
             [None if isinstance(x, torch.Tensor) else x for x in flat],
@@ -157,7 +162,7 @@ class _Run(torch.autograd.Function):
         return outs
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         graphs = ctx.graphs
         found = iter(
             _run(graphs.backward, [*ctx.saved_tensors, *[grads[i] for i in graphs.differentiable]])
@@ -170,15 +175,15 @@ class _Run(torch.autograd.Function):
 
 def aot_function(
     fn: Callable[..., object],
-    fw_compiler: Callable[..., Any],
-    bw_compiler: Callable[..., Any] | None = None,
+    fw_compiler: Callable[..., object],
+    bw_compiler: Callable[..., object] | None = None,
     partition_fn: object = None,
-    decompositions: dict[Any, Callable[..., Any]] | None = None,
+    decompositions: dict[object, Callable[..., object]] | None = None,
     num_params_buffers: int = 0,
     keep_inference_input_mutations: bool = False,
-    inference_compiler: Callable[..., Any] | None = None,
+    inference_compiler: Callable[..., object] | None = None,
     **options: object,
-) -> Callable[..., Any]:
+) -> Function:
     """``fn`` run by what ``fw_compiler`` makes of its graph of operators, and its derivative by
     what ``bw_compiler`` makes of its own.
 
@@ -202,7 +207,7 @@ def aot_function(
     made: dict[Any, _Graphs] = {}
 
     def call(
-        *args: Any, **kwargs: Any
+        *args: object, **kwargs: object
     ) -> tuple[torch.Tensor, ...] | dict[str, torch.Tensor | int] | torch.Tensor:
         flat, spec = pytree.tree_flatten((args, kwargs))
         kinds = tuple([(tuple(x.shape), x.stride(), x.dtype, str(x.device), x.requires_grad)
@@ -222,7 +227,7 @@ def aot_module(mod: torch.nn.Module, *args: Any, **kwargs: Any) -> torch.nn.Modu
     arguments."""
 
     def call(
-        state: dict[str, torch.Tensor], args: tuple[torch.Tensor, ...], kwargs: Any
+        state: dict[str, torch.Tensor], args: tuple[torch.Tensor, ...], kwargs: Keywords
     ) -> torch.Tensor:
         return functional_call(mod, state, args, kwargs)
 
@@ -247,7 +252,7 @@ def aot_module_simplified(
     bw_compiler: Callable[..., object] | None = None,
     *more: Any,
     **options: object,
-) -> Callable[..., Any]:
+) -> Function:
     """``mod``, a graph that a backend was given, as ``aot_function`` runs functions."""
     del args
     if any(True for _ in mod.parameters()):
@@ -255,11 +260,11 @@ def aot_module_simplified(
     return aot_function(mod.forward, fw_compiler, bw_compiler, *more, **options)
 
 
-def aot_autograd(**options: Any) -> Callable[..., Any]:
+def aot_autograd(**options: Any) -> Callable[..., object]:
     """A backend for ``torch.compile`` of compilers of operators:
     ``aot_autograd(fw_compiler=...)``."""
 
-    def backend(module: object, inputs: list[torch.Tensor], **more: object) -> Any:
+    def backend(module: object, inputs: list[torch.Tensor], **more: object) -> object:
         del more
         return aot_module_simplified(module, inputs, **options)
 

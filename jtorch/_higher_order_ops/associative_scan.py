@@ -76,7 +76,7 @@ def associative_scan(
 
 
 def _scan(
-    combine: Callable[[Any, Any], list[Any]], xs: Sequence[Any], dim: int
+    combine: Callable[[Any, Any], list[Any]], xs: Sequence[torch.Tensor], dim: int
 ) -> list[torch.Tensor]:
     """Pairs are combined, their scan gives every other result, and one more round of combining the
     rest."""
@@ -84,7 +84,9 @@ def _scan(
     if length < 2:
         return list(xs)
 
-    def part(items: Sequence[Any], start: int, stop: int | None, step: int) -> list[torch.Tensor]:
+    def part(
+        items: Sequence[torch.Tensor], start: int, stop: int | None, step: int
+    ) -> list[torch.Tensor]:
         place = (slice(None),) * dim + (slice(start, stop, step),)
         return [x[place] for x in items]
 

@@ -11,7 +11,7 @@ import contextlib
 import copy
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._dynamo.exc import UncapturedHigherOrderOpError
@@ -29,6 +29,12 @@ from .map import mapped
 from .operators import OPERATORS
 from .scan import scanned
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Operand, Tree
+    from .._src.tensor.shape_env import ShapeEnv
+    from ..fx.node import Node
+
+
 __all__ = ["captured"]
 
 _SIGNS: dict[str, object] = {
@@ -44,7 +50,7 @@ _SIGNS: dict[str, object] = {
 # ---- graphs of functions -------------------------------------------------------------------------
 
 
-def _as_tuple(found: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
+def _as_tuple(found: tuple[torch.Tensor, ...]) -> tuple[Operand, ...]:
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
 
@@ -60,8 +66,8 @@ class _Body:
         tracer.known, tracer.constants, tracer.sizes, tracer.sources = {}, {}, {}, {}
         tracer.lift = self.lift
         #: Values from outside in the order in which they were met, with their placeholders.
-        self.lifted: list[tuple[Any, Any]] = []
-        self.versions: list[tuple[Any, int]] = []
+        self.lifted = []
+        self.versions = []
         self.inputs = []
         for value, name in zip(values, names, strict=True):
             proxy = tracer.create_proxy("placeholder", name, (), {})
@@ -94,7 +100,7 @@ class _Body:
         f: Callable[..., object],
         args: tuple[torch.Tensor, ...],
         shape: Callable[..., object] | type = tuple,
-    ) -> Any:
+    ) -> Tree:
         """Traces the function; gives its result."""
         self.mode.tracer = self.tracer
         try:
@@ -121,7 +127,7 @@ class _Body:
                 )
         return result
 
-    def _check_result(self, node: Any) -> None:
+    def _check_result(self, node: Node) -> None:
         while node.target is operator.getitem or (
             getattr(getattr(node.target, "_schema", None), "is_view", False) and not _converts(node)
         ):
@@ -153,7 +159,7 @@ class _Body:
         return GraphModule(self.tracer.root, graph)
 
 
-def _converts(node: Any) -> bool:
+def _converts(node: Node) -> bool:
     """Whether an operator that may give a view has given a copy of another dtype."""
     before, after = node.args[0].meta.get("val"), node.meta.get("val")
     return node.target is not torch.ops.aten.view.dtype and getattr(
@@ -166,7 +172,7 @@ def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a is b or (isinstance(a, Sym) and isinstance(b, Sym) and str(a.expr) == str(b.expr))
 
 
-def _in_order(tracer: Any, *bodies: _Body) -> list[torch.Tensor]:
+def _in_order(tracer: proxy_tensor.PythonKeyTracer, *bodies: _Body) -> list[torch.Tensor]:
     """All values that the functions take from outside, by the names of their nodes."""
     found: dict[int, Any] = {}
     for body in bodies:
@@ -176,7 +182,7 @@ def _in_order(tracer: Any, *bodies: _Body) -> list[torch.Tensor]:
     return sorted(found.values(), key=lambda v: tracer.create_arg(v).name)
 
 
-def _attached(tracer: Any, name: str, module: GraphModule) -> Proxy:
+def _attached(tracer: proxy_tensor.PythonKeyTracer, name: str, module: GraphModule) -> Proxy:
     """A node for a graph, which becomes a child of the traced module."""
     number = 0
     while f"{name}_{number}" in tracer.root._modules:
@@ -187,7 +193,7 @@ def _attached(tracer: Any, name: str, module: GraphModule) -> Proxy:
     return proxy
 
 
-def _leaves(what: str, tree: tuple[torch.Tensor, ...]) -> list[Any]:
+def _leaves(what: str, tree: tuple[torch.Tensor, ...]) -> list[Operand]:
     found = pytree.tree_leaves(tree)
     for x in found:
         if not isinstance(x, torch.Tensor):
@@ -233,7 +239,9 @@ def _require_same(
             raise UncapturedHigherOrderOpError(f"torch.{name}: {wrong}")
 
 
-def _given(tracer: Any, name: str, results: list[torch.Tensor], *args: object) -> None:
+def _given(
+    tracer: proxy_tensor.PythonKeyTracer, name: str, results: list[torch.Tensor], *args: object
+) -> None:
     """Adds the operator's node, whose results the tensors are."""
     proxy = tracer.create_proxy("call_function", OPERATORS[name], args, {}, name)
     proxy.node.meta["val"] = tuple(results)
@@ -252,7 +260,7 @@ def _condition(tracer: Any, pred: Truth) -> Proxy:
 
 
 def _capture_cond(
-    mode: Any,
+    mode: proxy_tensor.ProxyTorchDispatchMode | None,
     pred: torch.Tensor | Truth | bool,
     true_fn: Callable[..., object],
     false_fn: Callable[..., object],
@@ -298,7 +306,10 @@ def _capture_cond(
 
 
 def _capture_while(
-    mode: Any, cond_fn: Any, body_fn: Any, carried: tuple[torch.Tensor, ...]
+    mode: proxy_tensor.ProxyTorchDispatchMode | None,
+    cond_fn: Callable[..., object],
+    body_fn: Function,
+    carried: tuple[torch.Tensor, ...],
 ) -> object:
     if mode is None:
         return _unrecorded(lambda m: _capture_while(m, cond_fn, body_fn, carried))
@@ -338,7 +349,10 @@ def _capture_while(
 
 
 def _capture_scan(
-    mode: Any, combine_fn: Any, init: list[torch.Tensor], xs: list[torch.Tensor]
+    mode: proxy_tensor.ProxyTorchDispatchMode | None,
+    combine_fn: Function,
+    init: list[torch.Tensor],
+    xs: list[torch.Tensor],
 ) -> object:
     """``init`` and ``xs`` are lists of tensors, scanned along the first dimension; ``combine_fn``
     gives two lists."""
@@ -348,7 +362,7 @@ def _capture_scan(
     with proxy_tensor.disable_proxy_modes_tracing():
         inside = [v.clone() for v in init] + [x.select(0, 0).clone() for x in xs]
     body = _Body("scan", mode, inside, [f"arg{i}_1" for i in range(len(inside))])
-    split: list[Any] = []
+    split = []
 
     def both(*_: object) -> list[torch.Tensor]:
         carry, ys = combine_fn(inside[:many], inside[many:])
@@ -380,7 +394,10 @@ def _capture_scan(
 
 
 def _capture_map(
-    mode: Any, f: Any, xs: list[torch.Tensor], args: tuple[torch.Tensor, ...]
+    mode: proxy_tensor.ProxyTorchDispatchMode | None,
+    f: Function,
+    xs: list[torch.Tensor],
+    args: tuple[torch.Tensor, ...],
 ) -> object:
     """``xs`` is a list of tensors; ``f`` takes such a list, and gives one."""
     if mode is None:
@@ -428,7 +445,7 @@ class _Loose(proxy_tensor.PythonKeyTracer):
         proxy.node.target = proxy.node.name  # which no other one has
         return proxy
 
-    def _size(self, env: Any, text: str) -> Any:
+    def _size(self, env: ShapeEnv, text: str) -> Any:
         if self.lift is not None:
             return super()._size(env, text)
         return self.sizes.setdefault(text, self._placeholder("s"))
@@ -446,7 +463,7 @@ _CAPTURES: dict[str, Callable[..., object]] = {
 }  # fmt: skip
 
 
-def captured(name: str, *args: object) -> Any:
+def captured(name: str, *args: object) -> Tree:
     """What a call gives while a program is traced, or on tensors without data; ``NotImplemented``
     where it just runs."""
     mode = proxy_tensor.get_proxy_mode()

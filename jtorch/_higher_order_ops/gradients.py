@@ -8,7 +8,7 @@ again, on the gradients of its functions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.composites import control
@@ -16,6 +16,11 @@ from jtorch._src.facts.errors import not_offered
 from jtorch.fx.experimental import proxy_tensor
 
 from .operators import map_lists, scan_lists
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
+    from ..autograd.function_node import FunctionCtx
+
 
 __all__ = ["of_cond", "of_map", "of_scan", "underived"]
 
@@ -43,7 +48,7 @@ class _Operator(torch.autograd.Function):
         return tuple(found)
 
     @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return (
             None,
             None,
@@ -109,7 +114,7 @@ def _apart(x: torch.Tensor, create: bool) -> torch.Tensor:
     return x.view_as(x) if create and x.requires_grad else x.detach().requires_grad_()
 
 
-def _spread(found: list[torch.Tensor], wanted: list[bool]) -> list[Any]:
+def _spread(found: list[torch.Tensor], wanted: list[bool]) -> list[torch.Tensor | None]:
     """Gradients at the places of the wanted inputs, None elsewhere."""
     rest = iter(found)
     return [next(rest) if w else None for w in wanted]
@@ -132,7 +137,7 @@ def of_cond(
         create, many = torch.is_grad_enabled(), len(tensors)
 
         def of(branch: Run) -> Run:
-            def run(*operands: torch.Tensor) -> Any:
+            def run(*operands: torch.Tensor) -> Values:
                 return _pulled(
                     lambda *x: branch(*inputs.all_of(x)),
                     list(operands[:many]),

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.composites import control
 from jtorch.utils._pytree import tree_flatten, tree_unflatten
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
+
+
 __all__ = ["map"]
 
 
-def map(f: Callable[..., Any], xs: torch.Tensor, *args: torch.Tensor) -> Any:
+def map(f: Callable[..., object], xs: torch.Tensor, *args: torch.Tensor) -> Any:
     """``f(x, *args)`` for each ``x`` along the first dimension of ``xs``, stacked.
 
     Args:
@@ -57,7 +61,7 @@ def map(f: Callable[..., Any], xs: torch.Tensor, *args: torch.Tensor) -> Any:
 
 
 def mapped(
-    f: Callable[..., list[Any]], xs: list[torch.Tensor], *args: torch.Tensor
+    f: Callable[..., Values], xs: list[torch.Tensor], *args: torch.Tensor
 ) -> list[torch.Tensor]:
     """The loop itself, over a list of tensors."""
     found = control.looped(lambda carry, slices: (carry, f(slices, *args)), [], xs)

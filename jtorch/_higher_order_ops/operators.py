@@ -4,7 +4,7 @@ programs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch._src.aten.overloads import namespace_of
 from jtorch._src.composites import control
@@ -13,6 +13,12 @@ from jtorch.fx.graph_module import GraphModule
 from ..core import Tensor
 from .map import mapped
 from .scan import scanned
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Operand, Tree, Values
+    from ..fx.immutable_collections import immutable_list
+    from ..nn.modules.module import Module
+
 
 __all__ = ["OPERATORS", "HigherOrderOperator", "graphs_of", "map_lists", "scan_lists"]
 
@@ -52,7 +58,7 @@ def _by_name(name: str) -> HigherOrderOperator:
     return OPERATORS[name]
 
 
-def graphs_of(module: Any) -> Iterator[Any]:
+def graphs_of(module: Module) -> Iterator[Any]:
     """The graph of a module and those of all that its operators take."""
     if isinstance(module, GraphModule):
         yield module.graph
@@ -88,11 +94,14 @@ def _while_loop(
 
 
 def _scan(
-    combine_fn: Any, init: Any, xs: Any, additional_inputs: tuple[Tensor, ...] = ()
+    combine_fn: Any,
+    init: list[Tensor] | immutable_list,
+    xs: list[Tensor] | immutable_list,
+    additional_inputs: tuple[Tensor, ...] = (),
 ) -> tuple[object, ...]:
     more, many = tuple(additional_inputs), len(init)
 
-    def combine(carry: list[Tensor], x: list[Tensor]) -> tuple[list[Any], list[Any]]:
+    def combine(carry: list[Tensor], x: list[Tensor]) -> tuple[Values, Values]:
         found = list(combine_fn(*carry, *x, *more))
         return found[:many], found[many:]
 
@@ -100,29 +109,29 @@ def _scan(
     return (*carry, *ys)
 
 
-def scan_lists(
-    combine: Callable[..., Any], init: list[Tensor], xs: list[Tensor]
-) -> tuple[list[Any], list[Any]]:
+def scan_lists(combine: Function, init: list[Tensor], xs: list[Tensor]) -> tuple[Values, Values]:
     """``scan`` of lists of tensors along the first dimension; part of a graph while a program is
     traced."""
     return _captured("scan", scanned, combine, init, xs)
 
 
-def _map_impl(f: Any, xs: Any, pos_args: Any = ()) -> tuple[object, ...]:
+def _map_impl(f: Any, xs: Tree, pos_args: Tree = ()) -> tuple[object, ...]:
     return tuple(map_lists(lambda x, *more: list(_tuple(f(*x, *more))), list(xs), tuple(pos_args)))
 
 
-def map_lists(f: Callable[..., object], xs: list[Tensor], args: tuple[Tensor, ...]) -> list[Any]:
+def map_lists(
+    f: Callable[..., object], xs: list[Tensor], args: tuple[Tensor, ...]
+) -> list[Operand]:
     """``map`` of lists of tensors along the first dimension; part of a graph while a program is
     traced."""
     return _captured("map", _mapped, f, xs, args)
 
 
-def _mapped(f: Any, xs: list[Tensor], args: tuple[Tensor, ...]) -> list[Any]:
+def _mapped(f: Function, xs: list[Tensor], args: tuple[Tensor, ...]) -> list[Tensor]:
     return mapped(f, xs, *args)
 
 
-def _captured(name: str, run: Callable[..., Any], *args: Any) -> Any:
+def _captured(name: str, run: Function, *args: Any) -> Tree:
     """Part of a graph while a program is traced, else run."""
     found = NotImplemented if control.captured is None else control.captured(name, *args)
     return run(*args) if found is NotImplemented else found

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.composites import control
 from jtorch.utils._pytree import tree_flatten, tree_unflatten
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
+
 
 __all__ = ["scan"]
 
@@ -63,7 +67,7 @@ def scan(
     leaves = [x.flip(0) for x in leaves] if reverse else leaves
     shape: list[Any] = []
 
-    def combine(carry: list[torch.Tensor], x: list[torch.Tensor]) -> tuple[list[Any], list[Any]]:
+    def combine(carry: list[torch.Tensor], x: list[torch.Tensor]) -> tuple[Values, Values]:
         new, y = combine_fn(tree_unflatten(carry, carry_spec), tree_unflatten(x, spec))
         new_leaves, new_spec = tree_flatten(new)
         if new_spec != carry_spec:
@@ -86,10 +90,10 @@ def scan(
 
 
 def scanned(
-    combine: Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]],
+    combine: Callable[[Values, Values], tuple[Values, Values]],
     carry: list[torch.Tensor],
     xs: list[torch.Tensor],
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[Values, Values]:
     """The loop itself, along the first dimension of a list of tensors."""
     found = control.looped(combine, carry, xs)
     if found is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from types import SimpleNamespace
-from typing import Any
 
 from .._src.neighbours.within.settings import patches
 
@@ -138,18 +137,18 @@ realize_acc_reads_size_threshold = inductor_choices_class = max_fusion_unique_io
 ) = None
 add_pre_grad_passes = remove_pre_grad_passes = global_cache_dir = profile_bandwidth_output = None
 precompilation_timeout_seconds = 300
-unsafe_marked_cacheable_functions: dict[str, Any] = {}
-pre_grad_fusion_options: dict[str, Any] = {}
-post_grad_fusion_options: dict[str, Any] = {}
-autotune_lookup_table: dict[str, Any] = {}
+unsafe_marked_cacheable_functions: dict[str, object] = {}
+pre_grad_fusion_options: dict[str, object] = {}
+post_grad_fusion_options: dict[str, object] = {}
+autotune_lookup_table: dict[str, object] = {}
 triton_kernel_default_layout_constraint = "needs_fixed_stride_order"
 memory_pool = "intermediates"
 mixed_mm_choice = "heuristic"
-reorder_for_compute_comm_overlap_passes: list[Any] = []
-custom_should_partition_ops: list[Any] = []
-cudagraph_unsafe_unbacked_ops: list[Any] = []
-multi_kernel_hints: list[Any] = []
-external_matmul: list[Any] = []
+reorder_for_compute_comm_overlap_passes: list[object] = []
+custom_should_partition_ops: list[object] = []
+cudagraph_unsafe_unbacked_ops: list[object] = []
+multi_kernel_hints: list[object] = []
+external_matmul: list[object] = []
 size_threshold_for_succ_based_strategy = min_num_split = compile_worker_wait_timeout = 0
 bucket_all_gathers_fx = bucket_reduce_scatters_fx = bucket_all_reduces_fx = "none"
 bucket_all_gathers_bucket_mode = bucket_reduce_scatters_bucket_mode = estimate_op_runtime = (

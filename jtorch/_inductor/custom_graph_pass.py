@@ -28,7 +28,7 @@ class CustomGraphModulePass(abc.ABC):
     """A pass over modules with graphs, with what tells it from others."""
 
     @abc.abstractmethod
-    def __call__(self, gm: Any) -> None:
+    def __call__(self, gm: object) -> None:
         """Changes a module's graph in place."""
 
     @abc.abstractmethod

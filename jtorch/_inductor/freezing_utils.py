@@ -19,7 +19,7 @@ def is_frozen_param(t: torch.Tensor) -> bool:
     return False
 
 
-def has_frozen_params(gm: Any) -> bool:
+def has_frozen_params(gm: object) -> bool:
     """Whether a compiled graph was said to have constants that are fixed."""
     return getattr(gm, "_has_frozen_params", False)
 

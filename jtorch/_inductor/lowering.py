@@ -12,7 +12,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def register_lowering(
-    aten_fn: Any, broadcast: bool = False, **kwargs: Any
+    aten_fn: object, broadcast: bool = False, **kwargs: object
 ) -> Callable[[Function], Function]:
     """A decorator that gives its function: operators are compiled as their own kernels compute
     them, which have the same results.

@@ -4,10 +4,13 @@ offered: ``torch.fx.subgraph_rewriter`` replaces parts of graphs."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.fx.node import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class PatternExpr:
@@ -43,7 +46,7 @@ class ExclusiveKeywordArg(KeywordArg):
 class _Call(PatternExpr):
     op = ""
 
-    def __init__(self, fns: Any, *args: Any, _users: Any = 1, **kwargs: Any) -> None:
+    def __init__(self, fns: object, *args: Any, _users: Any = 1, **kwargs: Any) -> None:
         self.fns = list(fns) if isinstance(fns, (list, tuple)) else [fns]
         self.args, self.kwargs, self.users = args, kwargs, _users
 
@@ -117,7 +120,7 @@ class RepeatedExpr(PatternExpr):
         self.inner_pattern = inner_pattern
 
 
-def filter_nodes(nodes: Any, fn: Any) -> list[Node]:
+def filter_nodes(nodes: Iterable[Node], fn: Any) -> list[Node]:
     """Of some nodes those that call a function, or an overload of an operator."""
     fns = (
         [fn] + [getattr(fn, name) for name in fn.overloads()] if hasattr(fn, "overloads") else [fn]

@@ -8,7 +8,11 @@ nothing, and no module of a lower floor imports one of a higher floor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .facts.kinds import Tree
+
 
 #: All hooks by name.
 HOOKS: dict[str, Hook] = {}
@@ -23,7 +27,7 @@ class Hook:
     def __init__(self, name: str) -> None:
         self.name = name
         self._find: Callable[[], object] | None = None
-        self._found: Any = None
+        self._found = None
         HOOKS[name] = self
 
     def fill(self, find: Callable[[], object]) -> Callable[[], Any]:
@@ -56,7 +60,7 @@ class Hook:
             found = self._found = self._find()
         return found
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Tree:
         """Calls what lies behind it."""
         return self.get()(*args, **kwargs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.aten.calling import run
 from .._src.aten.state import Below, Kernel, modes_off
@@ -16,6 +16,11 @@ from .._src.tensor.cells import Storage
 from .._src.tensor.untyped_storage import storage_of
 from ..core import Tensor
 
+if TYPE_CHECKING:
+    from .._src.aten.overloads import OpOverload
+    from .._src.facts.kinds import Tree
+
+
 __all__ = ["Constants", "leaves", "mapped", "may_be_known"]
 
 
@@ -23,9 +28,7 @@ class Constants:
     """The fake tensors of a mode whose data is known, by the memory that holds it."""
 
     def __init__(self) -> None:
-        self._known: weakref.WeakKeyDictionary[Storage, list[weakref.ref[Any]]] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._known = weakref.WeakKeyDictionary()
 
     def note(self, fake: Tensor) -> Any:
         """Takes note of a fake tensor that has just been given its ``constant``."""
@@ -99,7 +102,7 @@ def may_be_known(t: Tensor) -> bool:
     return t._aval.size <= 1 and str(t.layout) == "torch.strided" and t._aval.device != META
 
 
-def _numbers_for_tensors(func: Any, values: list[object]) -> bool:
+def _numbers_for_tensors(func: OpOverload, values: list[object]) -> bool:
     """Whether an operator on tensors was given numbers alone."""
     operands = [values[i] for i in func._schema.tensors]
     return bool(operands) and all(isinstance(x, (bool, int, float, complex)) for x in operands)
@@ -119,7 +122,7 @@ def leaves(x: object) -> Any:
         yield x
 
 
-def mapped(f: Callable[..., object], x: object) -> Any:
+def mapped(f: Callable[..., object], x: object) -> Tree:
     """``f`` of all that lists, tuples and dicts hold, in the same structure."""
     if isinstance(x, (list, tuple)):
         items = [mapped(f, i) for i in x]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.aten.overloads import aten as A
 from .._src.aten.state import STATE
@@ -20,23 +20,29 @@ from ..autograd.grad_mode import no_grad
 from ..core import Tensor
 from ._constants import mapped
 
+if TYPE_CHECKING:
+    from .._src.aten.overloads import OpOverload
+    from .._src.facts.kinds import Decorator, Function
+    from .fake_tensor import FakeTensorMode
+
+
 __all__ = ["answered", "note_sizes", "refuse"]
 
 _LONG = BY_NAME["int64"]
 _RULES: dict[object, Callable[..., object]] = {}
 
 
-def _rule(*funcs: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _rule(*funcs: object) -> Decorator:
     """Says what operators give; ``NotImplemented`` where data do not decide."""
 
-    def add(f: Callable[..., object]) -> Callable[..., Any]:
+    def add(f: Callable[..., object]) -> Function:
         _RULES.update(dict.fromkeys(funcs, f))
         return f
 
     return add
 
 
-def answered(mode: Any, func: Any, values: list[object]) -> tuple[object] | None:
+def answered(mode: FakeTensorMode, func: OpOverload, values: list[object]) -> tuple[object] | None:
     """What an operator gives, if the program says it or numbers or sizes depend on data; without
     symbols, only where sizes do not."""
     user = getattr(func, "user", None)
@@ -50,7 +56,7 @@ def answered(mode: Any, func: Any, values: list[object]) -> tuple[object] | None
     return None if found is NotImplemented else (found,)
 
 
-def _as_stated(mode: Any, func: Any, values: list[object]) -> Tensor:
+def _as_stated(mode: FakeTensorMode, func: Any, values: list[object]) -> Tensor:
     """What a program's own operator gives by the function that it registered for tensors without
     data."""
     args, kwargs = func.user.given(
@@ -109,7 +115,7 @@ def _once(t: Tensor, what: str, make: Callable[[], object]) -> object:
     return found
 
 
-def _count(mode: object, t: Tensor) -> Any:
+def _count(mode: object, t: Tensor) -> object:
     """How many elements of a tensor are not zero."""
     return _once(t, "count", lambda: _size(mode, t._aval.size))
 
@@ -220,7 +226,7 @@ def _unique_consecutive(
 
 @_rule(A.unique_dim.default)
 def _unique_dim(
-    mode: Any,
+    mode: FakeTensorMode,
     func: object,
     self: Tensor,
     dim: int,
@@ -251,7 +257,13 @@ def _repeats(mode: object, func: object, repeats: Tensor, *, output_size: object
 
 @_rule(A.repeat_interleave.self_Tensor)
 def _repeat_interleave(
-    mode: Any, func: object, self: Tensor, repeats: Tensor, dim: int | None, *, output_size: object
+    mode: FakeTensorMode,
+    func: object,
+    self: Tensor,
+    repeats: Tensor,
+    dim: int | None,
+    *,
+    output_size: object,
 ) -> object:
     del func, repeats
     if output_size is not None:
@@ -332,12 +344,12 @@ def _masks(indices: Sequence[object]) -> bool:
 
 @_rule(A.index.Tensor)
 def _index(
-    mode: Any, func: Callable[..., object], self: Tensor, indices: list[Tensor | None]
-) -> Any:
+    mode: FakeTensorMode, func: Callable[..., object], self: Tensor, indices: list[Tensor | None]
+) -> object:
     """Masks as the places where they are true."""
     if not _masks(indices):
         return NotImplemented
-    places: list[Any] = []
+    places = []
     for i in indices:
         if isinstance(i, Tensor) and i.dtype.np.kind == "b":
             n = _count(mode, i)
@@ -350,7 +362,7 @@ def _index(
 
 @_rule(A.select.int)
 def _select(
-    mode: Any, func: Callable[..., object], self: Tensor, dim: int, index: Sym | int
+    mode: FakeTensorMode, func: Callable[..., object], self: Tensor, dim: int, index: Sym | int
 ) -> object:
     if not isinstance(index, Sym) or not index.on_data:
         return NotImplemented
@@ -420,8 +432,8 @@ def _index_put_(
 
 @_rule(A.index_put.default)
 def _index_put(
-    mode: Any, func: object, self: Tensor, indices: list[Any], values: Tensor, accumulate: bool
-) -> Any:
+    mode: Any, func: object, self: Tensor, indices: list[object], values: Tensor, accumulate: bool
+) -> object:
     del func, values, accumulate
     if not _masks(indices):
         return NotImplemented

@@ -4,10 +4,13 @@ they hold are fake tensors."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..core import Tensor
 from ..utils._python_dispatch import is_traceable_wrapper_subclass, transform_subclass
+
+if TYPE_CHECKING:
+    from .fake_tensor import FakeTensorMode
 
 
 def takes_over(types: Iterable[type], own: type) -> bool:
@@ -16,7 +19,7 @@ def takes_over(types: Iterable[type], own: type) -> bool:
     return any(not issubclass(cls, own) for cls in types)
 
 
-def around_fakes(mode: Any, t: Tensor, static_shapes: bool | None) -> None:
+def around_fakes(mode: FakeTensorMode, t: Tensor, static_shapes: bool | None) -> None:
     """The counterpart of a wrapper that says what it holds: one of its class around the
     counterparts; None for other tensors."""
     if not is_traceable_wrapper_subclass(t):

@@ -9,7 +9,7 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.aten.calling import run
 from .._src.aten.overloads import aten
@@ -34,6 +34,12 @@ from ..utils._python_dispatch import TorchDispatchMode
 from . import _unknown as unknown
 from ._constants import Constants, leaves, mapped, may_be_known
 from ._wrappers import around_fakes, takes_over
+
+if TYPE_CHECKING:
+    from .._src.aten.overloads import OpOverload
+    from .._src.aten.schema import Argument
+    from .._src.facts.kinds import Tree, Values
+
 
 __all__ = [
     "DataDependentOutputException", "DynamicOutputShapeException", "FakeCopyMode", "FakeTensor",
@@ -220,7 +226,7 @@ class FakeTensor(Tensor):
             return self.item()
         raise DataDependentOutputException(aten._local_scalar_dense.default)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> object:
         self._settled("copy")
         return Tensor.__copy__(self)
 
@@ -255,13 +261,13 @@ def _default_dtype() -> object:
 
 def _made(
     mode: FakeTensorMode,
-    shape: Any,
-    strides: Any,
+    shape: tuple[object, ...],
+    strides: tuple[object, ...] | None,
     dtype: Any,
     device: Any,
     offset: Any,
     constant: Any = None,
-    storage: Any = None,
+    storage: object = None,
 ) -> FakeTensor:
     """A fake tensor, in memory of its own or in a ``storage`` that others have."""
     try:
@@ -571,7 +577,7 @@ class FakeTensorMode(TorchDispatchMode):
         stands.update(original)
         raise error
 
-    def _run(self, func: Any, given: list[object]) -> Any:
+    def _run(self, func: Any, given: list[object]) -> Tree:
         if func is aten._local_scalar_dense.default:
             raise DataDependentOutputException(func)
         try:
@@ -591,7 +597,7 @@ class FakeTensorMode(TorchDispatchMode):
             raise
 
     def _of_constants(
-        self, func: object, values: list[Any], tensors: list[Tensor]
+        self, func: object, values: Values, tensors: list[Tensor]
     ) -> tuple[object] | None:
         """The answer where data is known: numbers that the program wrote down, and what is computed
         from them alone."""
@@ -653,7 +659,7 @@ class FakeTensorMode(TorchDispatchMode):
             )
         return self.from_tensor(x, static_shapes=True)
 
-    def _device_of(self, func: Any, values: list[Any], tensors: list[Tensor]) -> devices.device:
+    def _device_of(self, func: OpOverload, values: Values, tensors: list[Tensor]) -> devices.device:
         places = func._schema.places
         asked = values[places["device"]] if "device" in places else None
         if asked is not None:
@@ -692,7 +698,7 @@ class FakeTensorMode(TorchDispatchMode):
         return found
 
 
-def _decides_no_shape(a: Any) -> bool:
+def _decides_no_shape(a: Argument) -> bool:
     """Whether the shape of an operator's result is the same whatever number a parameter is
     given."""
     return (
@@ -747,7 +753,7 @@ class _Shown:
 
 
 def _strides_like(
-    shape: tuple[int, ...], strides: tuple[int, ...], sizes: Any
+    shape: tuple[int, ...], strides: tuple[int, ...], sizes: Values
 ) -> tuple[object, ...]:
     """The strides of a dense tensor for other sizes; those of others stay numbers."""
     order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i]))

@@ -7,7 +7,7 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -16,13 +16,16 @@ from .._src.protocol.recorded import RECORDED
 from ..dispatch import TorchFunctionMode, push_mode, redispatch_function, remove_mode
 from .policies import callables, policy_of
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named, Tree
+
 
 class _State(threading.local):
     """What the thread's blocks have set, by device type."""
 
     def __init__(self) -> None:
         self.enabled: dict[str, bool] = {}
-        self.dtypes: dict[str, Any] = {}
+        self.dtypes = {}
         self.cache = True
         self.mode: _Casting | None = None
 
@@ -312,7 +315,7 @@ def _target(policy: str, kind: str, tree: tuple[object, ...]) -> Any:
     return torch.float32 if torch.float32 in floats and len(set(floats)) > 1 else None
 
 
-def _cast(tree: object, target: torch.dtype, kind: str) -> Any:
+def _cast(tree: object, target: torch.dtype, kind: str) -> Tree:
     if isinstance(tree, torch.Tensor):
         return tree.to(target) if _castable(tree, kind) and tree.dtype is not target else tree
     if isinstance(tree, (tuple, list)) and not hasattr(tree, "_fields"):
@@ -370,7 +373,7 @@ class autocast:
             )
             enabled = False
         self._enabled = enabled
-        self._before: list[Any] = []
+        self._before = []
 
     def __enter__(self) -> autocast:
         self._before.append(
@@ -411,13 +414,13 @@ def _exit_autocast(mode: autocast) -> None:
     mode.__exit__(None, None, None)
 
 
-def enabled_now() -> dict[str, Any]:
+def enabled_now() -> Named:
     """The device types whose operands are cast here, and to what."""
     return {kind: get_autocast_dtype(kind) for kind, on in _state.enabled.items() if on}
 
 
 @contextlib.contextmanager
-def casting(wanted: dict[str, Any]) -> Iterator[None]:
+def casting(wanted: Named) -> Iterator[None]:
     """A block in which ``enabled_now`` is as it was elsewhere."""
     now = enabled_now()
     with contextlib.ExitStack() as stack:

@@ -7,11 +7,14 @@ import inspect
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from .._src.facts.warned_once import outside
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
 
 
 class OptState(enum.Enum):
@@ -61,7 +64,7 @@ class GradScaler:
         self._init_growth_tracker = 0
         self._scale: Any = None
         self._growth_tracker: Any = None
-        self._per_optimizer_states: defaultdict[int, dict[str, Any]] = defaultdict(
+        self._per_optimizer_states: defaultdict[int, Named] = defaultdict(
             _refresh_per_optimizer_state
         )
 
@@ -146,14 +149,14 @@ class GradScaler:
         state["stage"] = OptState.UNSCALED
 
     def _maybe_opt_step(
-        self, optimizer: Any, optimizer_state: dict[str, Any], *args: object, **kwargs: object
+        self, optimizer: Any, optimizer_state: Named, *args: object, **kwargs: object
     ) -> float | None:
         if any(v.item() for v in optimizer_state["found_inf_per_device"].values()):
             return None
         return optimizer.step(*args, **kwargs)
 
     def _step_of_its_own(
-        self, optimizer: Any, state: dict[str, Any], *args: object, **kwargs: object
+        self, optimizer: Any, state: Named, *args: object, **kwargs: object
     ) -> object:
         """The step of an optimiser that sees to scale and skipping itself: it gets ``grad_scale``
         and ``found_inf``, or the scaler."""

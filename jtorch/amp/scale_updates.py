@@ -4,7 +4,6 @@ with a check, and the next scale."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -75,7 +74,7 @@ def _amp_update_scale_(
         if tensor.dtype is not dtype:
             raise RuntimeError(f"{name} must be {what} tensor.")
     with torch.no_grad():
-        overflowed: Any = found_inf.reshape(()) != 0
+        overflowed = found_inf.reshape(()) != 0
         steps = growth_tracker.reshape(()) + 1
         grown = self.reshape(()) * scale_growth_factor
         due = steps == growth_interval

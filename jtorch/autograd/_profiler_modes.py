@@ -12,8 +12,11 @@ from jtorch.utils import _pytree as pytree
 from jtorch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
+    from .._src.aten.overloads import OpOverload
     from .._src.facts.devices import device
+    from .._src.facts.kinds import Keywords
     from .profiler import Recorder
+    from .profiler_util import FunctionEvent
 
 
 class Functions(TorchFunctionMode):
@@ -77,7 +80,9 @@ class Operators(TorchDispatchMode):
         finally:
             recorder.end(event)
 
-    def _measured(self, event: Any, func: Any, args: Any, kwargs: Any) -> Tensor:
+    def _measured(
+        self, event: FunctionEvent, func: OpOverload, args: tuple[object, ...], kwargs: Keywords
+    ) -> Tensor:
         recorder = self.recorder
         result = recorder.ran(func(*args, **kwargs))
         if recorder.memory:

@@ -12,12 +12,19 @@ import importlib
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
 from .._src.engine import at_once, run, tiers
+
+if TYPE_CHECKING:
+    from .._src.engine.calls import Shapes
+    from .._src.engine.trie import State
+    from .._src.engine.values import Value
+    from .._src.facts.kinds import Arguments, Function, Operand
+
 
 # under this name the package has a function
 record = importlib.import_module("jtorch._src.engine.record")
@@ -90,10 +97,10 @@ class Phases:
         self,
         kind: str | None,
         name: str,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
+        function: Function,
+        args: Arguments,
         nbytes: int = 0,
-    ) -> Any:
+    ) -> object:
         """``function(*args)``, as a phase. Without a kind, the result tells which it was: what
         NumPy gave is NumPy's."""
         inside = [0.0]
@@ -128,7 +135,7 @@ class Phases:
         phase.start = phase.end - seconds * 1e6
         self._ended(phase, 0.0)
 
-    def shapes(self, call: Any, shapes: Any) -> _Known:
+    def shapes(self, call: Any, shapes: Shapes) -> _Known:
         """What is known of a call, with a runner that is timed; the same object each time."""
         found = self._shapes.get(id(shapes))
         if found is None or found._known is not shapes:
@@ -145,7 +152,7 @@ class _Known:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._known, name)
 
-    def run(self, *args: Any) -> Any:
+    def run(self, *args: np.ndarray) -> Operand:
         """The call's runner."""
         return _timed(None, self._call.name, self._known.run, args)
 
@@ -165,14 +172,14 @@ def _timed(
     function: Callable[..., object],
     args: tuple[np.ndarray, ...],
     nbytes: int = 0,
-) -> Any:
+) -> Operand:
     # another thread may come here when the last profiler has just ended
     for phases in Phases.active[-1:]:
         return phases.timed(kind, name, function, args, nbytes)
     return function(*args)
 
 
-def _set(undo: list[Callable[[], None]], holder: object, name: str, value: Any) -> Any:
+def _set(undo: list[Callable[[], None]], holder: object, name: str, value: object) -> Function:
     before = vars(holder)[name]
     undo.append(lambda: setattr(holder, name, before))
     setattr(holder, name, value)
@@ -183,7 +190,7 @@ def _replace(undo: list[Callable[[], None]]) -> None:
     def timing(holder: object, name: str, kind: str | None, called: str | None = None) -> None:
         """Replaces a function whose whole time is that of one phase."""
 
-        def replaced(*args: Any) -> Any:
+        def replaced(*args: Any) -> object:
             return _timed(kind, called or args[0].name, before, args)
 
         before = _set(undo, holder, name, replaced)
@@ -191,8 +198,8 @@ def _replace(undo: list[Callable[[], None]]) -> None:
     def execute(
         plan: run.Plan,
         trace: object,
-        state: Any,
-        values: Any,
+        state: State,
+        values: list[Value],
         leaves: list[object],
         numbers: list[float],
     ) -> None:
@@ -235,7 +242,7 @@ def _replace(undo: list[Callable[[], None]]) -> None:
     quickly_before = _set(undo, record, "quickly", quickly)
     timing(record, "immediately", None)
 
-    def moved(array: np.ndarray, *rest: Any) -> Any:
+    def moved(array: np.ndarray, *rest: Any) -> Operand:
         return _timed(
             TRANSFER, "to device", moved_before, (array, *rest), getattr(array, "nbytes", 0)
         )

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.engine import THREADS
 from .tape import Node, next_seq
+
+if TYPE_CHECKING:
+    from ..core import Tensor
+
 
 #: Whether a leaf was ever given a hook: only then must a walk find out when a leaf's gradient is
 #: complete.
@@ -44,7 +48,7 @@ class AccumulateGrad(Node):
         return super().notes()
 
 
-def end_of(leaf: Any) -> AccumulateGrad:
+def end_of(leaf: Tensor) -> AccumulateGrad:
     """The node at a leaf."""
     with LOCK:
         found = leaf._end() if leaf._end is not None else None
@@ -54,7 +58,7 @@ def end_of(leaf: Any) -> AccumulateGrad:
         return found
 
 
-def hooks_at(leaf: Any) -> None:
+def hooks_at(leaf: Tensor) -> None:
     """The rare attributes of a leaf's node, or None."""
     if leaf._end is None:
         return None

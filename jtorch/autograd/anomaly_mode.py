@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,11 @@ from .._src.engine import Transformed, numbers_of
 from . import tape
 from .function_node import FunctionNode
 from .nodes import shown
+
+if TYPE_CHECKING:
+    from .._src.engine.values import Value
+    from .._src.facts.kinds import Values
+
 
 __all__ = [
     "detect_anomaly",
@@ -69,10 +74,10 @@ def _remembering(init: Callable[..., None]) -> Callable[..., None]:
     return made
 
 
-def _checking(apply: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+def _checking(apply: Callable[..., Values]) -> Callable[..., Values]:
     """Nodes look for nan in what they give."""
 
-    def checked(node: tape.Node, grads: Sequence[object]) -> list[Any]:
+    def checked(node: tape.Node, grads: Sequence[object]) -> Values:
         _running.append(node)
         try:
             found = apply(node, grads)
@@ -96,7 +101,7 @@ def _checking(apply: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     return checked
 
 
-def _has_nan(v: Any) -> bool:
+def _has_nan(v: Value) -> bool:
     # of a value with a tangent, that value; of one example, all of them
     while isinstance(v, Transformed):
         v = v.apart()[0][0]

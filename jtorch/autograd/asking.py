@@ -3,15 +3,18 @@ asked before the walk begins."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import Tensor
 from ..dispatch import ACTIVE, PLAIN, handle_torch_function, has_torch_function
 from . import engine
 from .grad_mode import MODE
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Row, Tree
 
-def _several(given: Any) -> tuple[Any, ...]:
+
+def _several(given: Tree) -> Row:
     """One operand, a sequence or a dictionary of them, as a tuple."""
     if given is None:
         return ()
@@ -20,13 +23,13 @@ def _several(given: Any) -> tuple[Any, ...]:
     return tuple(given.values()) if type(given) is dict else tuple(given)
 
 
-def _kept(given: Any) -> Any:
+def _kept(given: Tree) -> Tree:
     """What is given, an iterator of operands as a tuple: it is read here and by the engine, and can
     be read once."""
     return tuple(given) if hasattr(given, "__next__") else given
 
 
-def _plain(given: Any) -> bool:
+def _plain(given: Tree) -> bool:
     """Whether nobody among the operands has to be asked."""
     return type(given) in PLAIN or (
         type(given) in (list, tuple) and PLAIN.issuperset(map(type, given))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.engine import SPECIAL, Aval, Call, Lifted, Transformed, Value, record
 from .._src.engine.calls import shapes_of
@@ -26,6 +26,10 @@ from .ends import ends_of
 from .grad_mode import FORWARD, MODE
 from .items import _add_pairs, _add_values, _item, _tensor
 from .tape import FREED, Node, _Task, next_seq
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Arguments, Operand, Values
+
 
 _new = object.__new__
 #: Levels of all transformations are numbered together: of several, the inner one handles a call
@@ -99,7 +103,7 @@ class Dual(Transformed):
         """Which of several transformations this value belongs to."""
         return self.level.order
 
-    def run(self, call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    def run(self, call: Call, ins: Sequence[Value], numbers: Arguments) -> Any:
         """Runs the call on the values, and its derivative on their tangents."""
         level = self.level
         mine = tuple([type(v) is Dual and v.level is level for v in ins])
@@ -109,7 +113,7 @@ class Dual(Transformed):
             return out
         # what is written meanwhile leaves the tangent as it was
         if not FORWARD.enabled and not call.view:
-            into: Any = ins[0]
+            into = ins[0]
             return (
                 dual(out, into.tangent, level) if mine[0] and call.extra.op.family == "put" else out
             )
@@ -295,7 +299,7 @@ class _Entering(Node):
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
         return [grads[0], None]
 
-    def apply_tracked(self, grads: list[object]) -> list[Any]:
+    def apply_tracked(self, grads: list[object]) -> Values:
         return [grads[0], None]
 
 
@@ -369,7 +373,7 @@ class _Leaving(Node):
     def apply_tracked(self, grads: list[object]) -> list[object]:
         return self._run([None if g is None else _tensor(g, True) for g in grads], True)
 
-    def _run(self, grads: list[Any], create_graph: bool) -> list[Any]:
+    def _run(self, grads: list[Operand], create_graph: bool) -> Values:
         if self.saved is None:
             raise RuntimeError(FREED)
         level = self.level

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._src.engine import SPECIAL, Value, record
 from .._src.facts.errors import not_offered
@@ -28,6 +28,12 @@ from .grad_mode import MODE, unrecorded
 from .items import _add_pairs, _add_values, _call, _item, _tensor
 from .tape import Above, Node, _Task
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from .._src.engine.values import Aval
+    from .._src.facts.kinds import Arguments, Operand, Operands, Row, Tree, Values
+
 
 class GradientEdge(NamedTuple):
     """Where a gradient comes from: a node and the number of its output."""
@@ -37,7 +43,7 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None
 
 
-def _tensors(given: Any) -> tuple[Any, ...]:
+def _tensors(given: Tree) -> tuple[Operand, ...]:
     if isinstance(given, (Tensor, GradientEdge)):
         return (given,)
     return tuple(given)
@@ -59,7 +65,7 @@ def _place(given: Tensor) -> tuple[Any, Any]:
 
 
 def _root_grads(
-    roots: Sequence[Any], grads: Sequence[Any], batched: bool = False
+    roots: Sequence[Tensor], grads: Operands, batched: bool = False
 ) -> list[Tensor | None]:
     """The gradients to start with: those given, checked, and ones for scalars."""
     if len(grads) != len(roots):
@@ -90,7 +96,7 @@ def _root_grads(
     return found
 
 
-def _check_root_grad(i: int, g: Tensor, aval: Any, batched: bool) -> None:
+def _check_root_grad(i: int, g: Tensor, aval: Aval, batched: bool) -> None:
     sizes = visible(aval.shape) if SYMBOLIC else aval.shape
     shape, its = Size(sizes), g.shape
     if batched:
@@ -117,7 +123,7 @@ def _check_root_grad(i: int, g: Tensor, aval: Any, batched: bool) -> None:
         )
 
 
-def _start(task: _Task, roots: Sequence[Any], grads: Sequence[Tensor | None]) -> list[Node]:
+def _start(task: _Task, roots: Sequence[Tensor], grads: Sequence[Tensor | None]) -> list[Node]:
     nodes: list[Node] = []
     task.roots = nodes
     for i, (root, g) in enumerate(zip(roots, grads, strict=True)):
@@ -226,7 +232,7 @@ def backward(
         _left(task)
 
 
-def _walking(tensors: tuple[Tensor | None, ...]) -> Any:
+def _walking(tensors: tuple[Tensor | None, ...]) -> ModuleType | None:
     """The walk on tensors, if wrappers or dispatch modes must see it; None otherwise."""
     walking = walking_hook.get()
     return walking if walking.concerns(tensors) else None
@@ -240,7 +246,7 @@ CYCLE = (
 )
 
 
-def queue_callback(callback: Any, outermost: bool = False) -> None:
+def queue_callback(callback: Callable[..., object], outermost: bool = False) -> None:
     """Calls a function when the walk that is going on has come to its end, or the outermost of
     those that hold each other.
 
@@ -298,7 +304,7 @@ def _task(create_graph: bool, retain_graph: bool | None) -> _Task:
     )
 
 
-def _want(task: _Task, targets: Sequence[Any], keep: bool = False) -> set[int]:
+def _want(task: _Task, targets: Sequence[Tensor], keep: bool = False) -> set[int]:
     """Tells a walk whose gradients are wanted, and kept in ``grad`` where ``keep``; gives the
     identities of the leaves among them."""
     leaves = task.only_leaves = set()
@@ -414,7 +420,7 @@ def _hook_name(hook: Callable[..., object]) -> str:
     return getattr(hook, "__name__", None) or str(hook)
 
 
-def check_changed(hook: Any, before: Tensor, after: object) -> None:
+def check_changed(hook: Callable[..., object], before: Tensor, after: object) -> None:
     """Raises torch's errors for a gradient that a hook has put in place of another."""
     if not isinstance(after, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(after).__name__}'")
@@ -431,7 +437,7 @@ def check_changed(hook: Any, before: Tensor, after: object) -> None:
         raise RuntimeError(f"hook '{_hook_name(hook)}' has changed the size of value")
 
 
-def run_tensor_hooks(hooks: dict[int, Any], t: Any) -> Any:
+def run_tensor_hooks(hooks: dict[int, Any], t: Tensor | None) -> Any:
     """Runs a tensor's hooks in order; each may replace the gradient."""
     for hook in list(hooks.values()):
         result = hook(t)
@@ -459,14 +465,14 @@ class _Hooks:
         return grads
 
     @staticmethod
-    def before(task: _Task, node: Node, grads: Sequence[object]) -> list[Any]:
+    def before(task: _Task, node: Node, grads: Sequence[object]) -> Values:
         """Runs the hooks that ``register_prehook`` added."""
         given = [None if g is None else _tensor(g, task.create_graph) for g in grads]
         found = _Hooks.before_all(node.rare.prehooks, given)  # type: ignore[union-attr]
         return [None if g is None else _item(g, task.create_graph) for g in found]
 
     @staticmethod
-    def after(task: _Task, node: Node, found: list[object], grads: list[Value]) -> list[Any]:
+    def after(task: _Task, node: Node, found: list[object], grads: list[Value]) -> Values:
         """Runs the hooks that ``register_hook`` added to the node."""
         create = task.create_graph
         inputs = [None if g is None else _tensor(g, create) for g in found]
@@ -479,14 +485,16 @@ class _Hooks:
         return found
 
     @staticmethod
-    def before_all(hooks: dict[int, Any], grads: list[Any]) -> list[Any]:
+    def before_all(hooks: dict[int, Any], grads: list[object]) -> list[Operand]:
         """Runs hooks on the gradients of a node's results."""
         for hook in list(hooks.values()):
             grads = _replaced(hook, grads, hook(tuple(grads)))
         return grads
 
     @staticmethod
-    def after_all(hooks: dict[int, Any], inputs: list[object], outputs: list[object]) -> list[Any]:
+    def after_all(
+        hooks: dict[int, Any], inputs: list[object], outputs: list[object]
+    ) -> list[Operand]:
         """Runs hooks on the gradients of a node's operands."""
         for hook in list(hooks.values()):
             inputs = _replaced(hook, inputs, hook(tuple(inputs), tuple(outputs)))
@@ -495,7 +503,7 @@ class _Hooks:
 
 def _as_counted(node: Node, grads: Sequence[object]) -> tuple[list[object], list[int | None]]:
     """Gradients as torch counts operands (see ``Node.next_functions``), and the operand of each."""
-    shown: list[Any] = []
+    shown = []
     places: list[int | None] = []
     for _, counted, at in node._operands():
         if counted:
@@ -504,7 +512,7 @@ def _as_counted(node: Node, grads: Sequence[object]) -> tuple[list[object], list
     return shown, places
 
 
-def call_of_node(node: Node, grads: tuple[Any, ...]) -> Any:
+def call_of_node(node: Node, grads: Row) -> object:
     """What a node makes of gradients of its results, as ``node(*grads)``; recorded where operations
     are."""
     places = [j for j, a in enumerate(node.outs[: node.visible]) if a.differentiable]
@@ -531,8 +539,8 @@ def call_of_node(node: Node, grads: tuple[Any, ...]) -> Any:
 
 
 def _replaced(
-    hook: Callable[..., object], grads: list[Any], result: tuple[Tensor, ...] | None
-) -> list[Any]:
+    hook: Callable[..., object], grads: list[Operand], result: tuple[Tensor, ...] | None
+) -> list[object]:
     if result is None:
         return grads
     if not isinstance(result, tuple):
@@ -589,7 +597,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Operand, ...]:
     """The gradients of ``outputs`` (of their products with ``grad_outputs``) with respect to
     ``inputs``, as a tuple.
 
@@ -679,7 +687,7 @@ def _walk(
     given: tuple[Tensor | None, ...],
     task: _Task,
     allow_unused: bool,
-) -> tuple[Any, ...]:
+) -> tuple[Operand, ...]:
     create_graph = task.create_graph
     enabled, MODE.enabled = MODE.enabled, create_graph
     try:
@@ -734,11 +742,11 @@ def _zeros(aval: Any) -> Value:
 def _batched(
     outs: tuple[Tensor, ...],
     targets: tuple[Tensor, ...],
-    given: Any,
+    given: Arguments,
     retain: bool | None,
     create_graph: bool,
     allow_unused: bool,
-) -> tuple[Any, ...]:
+) -> tuple[object, ...]:
     """One walk for a batch of gradients of the outputs, under ``vmap``."""
     enabled, MODE.enabled = MODE.enabled, create_graph
     try:
@@ -747,7 +755,7 @@ def _batched(
         MODE.enabled = enabled
     there: list[int] = []
 
-    def vjp(*vectors: Any) -> tuple[Tensor, ...]:
+    def vjp(*vectors: Tensor) -> tuple[Tensor, ...]:
         found = _walk(outs, targets, vectors, _task(create_graph, retain), allow_unused)
         there[:] = [i for i, g in enumerate(found) if g is not None]
         return tuple([found[i] for i in there])

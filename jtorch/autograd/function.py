@@ -11,7 +11,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src import hooks
 from .._src.engine import Lifted
@@ -26,6 +26,10 @@ from .dual import Dual, Level, enter, leave, zeros_like
 from .function_node import FunctionCtx as FunctionCtx
 from .function_node import FunctionNode, context_class
 from .grad_mode import MODE
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Arguments, Operands
+
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -158,7 +162,7 @@ def overrides(function: type, name: str) -> bool:
 
 def _bound(
     forward: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
-) -> tuple[Any, ...]:
+) -> tuple[object, ...]:
     """All arguments by position, defaults filled in."""
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
@@ -168,7 +172,7 @@ def _bound(
 # ---- applying ------------------------------------------------------------------------------------
 
 
-def _apply(function: type[Function], args: tuple[Any, ...]) -> tuple[object, ...] | Tensor:
+def _apply(function: type[Function], args: Arguments) -> tuple[object, ...] | Tensor:
     if len(MODE.transforms) > MODE.batching and not overrides(function, "setup_context"):
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
@@ -221,13 +225,13 @@ def _held(given: object) -> list[Tensor]:
     return [given] if isinstance(given, Tensor) else []
 
 
-def _needs(tensors: Sequence[Any]) -> tuple[bool, ...]:
+def _needs(tensors: Operands) -> tuple[bool, ...]:
     return tuple([t is not None and t._rg for t in tensors])
 
 
 def _run(
     function: type[Function],
-    args: tuple[Any, ...],
+    args: Arguments,
     tensors: Sequence[object],
     shown: tuple[bool, ...] | None = None,
     forward: Callable[[], Any] | None = None,
@@ -262,7 +266,7 @@ def _run(
     return (tuple(made) if several else made[0]), ctx, marked
 
 
-def _plain(o: Tensor, ctx: FunctionCtx, tensors: Sequence[Any]) -> Tensor:
+def _plain(o: Tensor, ctx: FunctionCtx, tensors: Operands) -> Tensor:
     """An output without history: an input returned as it is becomes a view of itself, and what was
     written stays what it was."""
     if any(o is d for d in ctx._dirty):
@@ -345,7 +349,7 @@ def _record(
     function: type[Function],
     ctx: FunctionCtx,
     args: tuple[object, ...],
-    tensors: Sequence[Any],
+    tensors: Operands,
     outputs: list[object],
 ) -> list[object]:
     edges = [
@@ -382,7 +386,7 @@ def _record(
 # ---- under transformations -----------------------------------------------------------------------
 
 
-def _differentiated_inside(tensors: Sequence[Any]) -> bool:
+def _differentiated_inside(tensors: Sequence[Tensor | None]) -> bool:
     """Whether the gradients that a call with tangents is recorded for are asked for while the
     tangents are computed."""
     return bool(MODE.transforms and MODE.transforms[-1] is not None) or any(
@@ -391,7 +395,7 @@ def _differentiated_inside(tensors: Sequence[Any]) -> bool:
 
 
 def _recorded_with_tangents(
-    function: type[Function], args: tuple[Tensor, ...], tensors: Sequence[Any], level: Level
+    function: type[Function], args: tuple[Tensor, ...], tensors: Operands, level: Level
 ) -> Any:
     """One node on values with tangents: what ``backward`` finds saved has those of arguments and
     results, and so has what it gives."""
@@ -415,7 +419,7 @@ def _recorded_with_tangents(
 
 def _forward_mode(
     function: type[Function],
-    args: tuple[Any, ...],
+    args: Arguments,
     level: Level,
     shown: tuple[bool, ...] | None = None,
 ) -> tuple[Any, Any, list[tuple[Any, Any]]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.engine import Value, record
 from .._src.facts.size import SYMBOLIC
@@ -24,6 +24,9 @@ from .nodes import Shown
 from .saved import SavedInput
 from .tape import FREED, SAVING, Above, Edge, Node, next_seq, packed_by, unpacked_by
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Arguments, Function, Operand, Row, Values
+
 
 class FunctionCtx:
     """What ``forward`` notes for ``backward``; any other attribute may be set on it too."""
@@ -33,11 +36,11 @@ class FunctionCtx:
     _materialize_non_diff_grads = True
 
     def __init__(self) -> None:
-        self._to_save: tuple[Any, ...] = ()
-        self._forward_saved: tuple[Any, ...] = ()
-        self._for_jvp: tuple[Any, ...] | None = None
+        self._to_save: Row = ()
+        self._forward_saved: Arguments = ()
+        self._for_jvp = None
         self._non_differentiable: tuple[object, ...] = ()
-        self._dirty: tuple[Any, ...] = ()
+        self._dirty: Row = ()
         self._materialize = True
         self._node: Any = None  # a weak reference to the node, once there is one
 
@@ -172,7 +175,7 @@ class FunctionView(Shown):
         """The name torch prints: that of the function, and ``Backward``."""
         return self._node.name()
 
-    def notes(self) -> Any:
+    def notes(self) -> object:
         """The node's rare attributes."""
         return self._node.notes()
 
@@ -218,8 +221,8 @@ class FunctionNode(Node):
         function: Any,
         ctx: FunctionCtx,
         edges: Sequence[Edge],
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
+        inputs: Sequence[Tensor | None],
+        outputs: Sequence[object],
     ) -> None:
         self.call = None
         self.saved, self.hooked, self.rare = [], None, None
@@ -264,10 +267,12 @@ class FunctionNode(Node):
         both = zip(self.edges, self.avals, strict=True)
         return [(e, a is not None, i) for i, (e, a) in enumerate(both)]
 
-    def keep(self, saved: Sequence[Any], outputs: Sequence[Any], made: Sequence[Any]) -> None:
+    def keep(
+        self, saved: Sequence[Tensor | None], outputs: Sequence[object], made: Sequence[object]
+    ) -> None:
         """Takes what was saved: inputs as the objects themselves, outputs by number, so that the
         node does not refer to itself."""
-        kept: list[Any] = []
+        kept = []
         hooks = SAVING.hooks[-1] if SAVING.hooks else None
         for t in saved:
             place = next(
@@ -304,7 +309,7 @@ class FunctionNode(Node):
         self.ctx._node = weakref.ref(self)
         self.ctx._to_save = self.ctx._dirty = self.ctx._non_differentiable = ()
 
-    def unpack_saved(self) -> tuple[Any, ...]:
+    def unpack_saved(self) -> tuple[object, ...]:
         """The saved tensors, outputs with this node as their history."""
         found = []
         t: Any
@@ -361,14 +366,14 @@ class FunctionNode(Node):
             raise Above
         return self._items([None if g is None else from_value(g) for g in grads], False)
 
-    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+    def apply_tracked(self, grads: Values) -> Values:
         """As ``apply``, on (value, edge) pairs, recording what ``backward`` does so that it can be
         differentiated again."""
         if self.wraps:
             raise Above
         return self._items([None if g is None else _tensor(g, True) for g in grads], True)
 
-    def _items(self, grads: list[Tensor | None], create_graph: bool) -> list[Any]:
+    def _items(self, grads: list[Tensor | None], create_graph: bool) -> Values:
         return [
             None if g is None else _item(g, create_graph)
             for g in self.run_on_tensors(grads, create_graph)
@@ -403,7 +408,7 @@ class FunctionNode(Node):
             MODE.enabled = enabled
         return self._checked(found if isinstance(found, tuple) else (found,))
 
-    def _checked(self, found: tuple[Tensor | None, ...]) -> list[Any]:
+    def _checked(self, found: tuple[Tensor | None, ...]) -> list[Operand]:
         name, expected = self.label, len(self.avals)
         if len(found) > expected and all(g is None for g in found[expected:]):
             found = found[:expected]
@@ -459,7 +464,7 @@ def _with_history(t: Tensor, edge: Edge) -> Tensor:
     return r
 
 
-def _backward_of(function: type) -> Any:
+def _backward_of(function: type) -> Function:
     """``backward`` of a ``Function``, or ``vjp`` in its place."""
     base = function_class.get()
     backward, vjp = (

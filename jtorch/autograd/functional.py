@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch
 from jtorch import Tensor
@@ -14,6 +14,10 @@ from .engine import grad as tape_grad
 from .grad_mode import MODE, enable_grad
 from .jacobians import keeps_elsewhere
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Operand, Operands, Row, Tree
+
+
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
@@ -21,7 +25,7 @@ def _as_tuple(
     given: tuple[Tensor | int, ...] | Tensor,
     argument: str | None = None,
     function: str | None = None,
-) -> tuple[bool, tuple[Any, ...]]:
+) -> tuple[bool, Row]:
     """Whether several tensors were given, and a tuple of them.
 
     Raises:
@@ -57,7 +61,7 @@ def _owned(inputs: Sequence[Tensor], create_graph: bool, need_graph: bool) -> tu
     )
 
 
-def _grad_postprocess(tree: Any, create_graph: bool) -> Any:
+def _grad_postprocess(tree: Tree, create_graph: bool) -> Tree:
     if isinstance(tree, tuple):
         return tuple([_grad_postprocess(t, create_graph) for t in tree])
     if isinstance(tree, list):
@@ -78,7 +82,9 @@ def _one_or_all(found: tuple[object, ...], several: bool) -> object:
     return found if several else found[0]
 
 
-def _directions(v: Any, like: Sequence[Tensor], several: bool, function: str) -> tuple[Any, ...]:
+def _directions(
+    v: tuple[Tensor, ...] | Tensor, like: Sequence[Tensor], several: bool, function: str
+) -> tuple[Operand, ...]:
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             what = (
@@ -108,8 +114,8 @@ def _directions(v: Any, like: Sequence[Tensor], several: bool, function: str) ->
 
 
 def _grad(
-    outputs: Sequence[Any], inputs: Sequence[object], vectors: Any, create_graph: bool
-) -> tuple[Any, ...]:
+    outputs: Operands, inputs: Sequence[object], vectors: Tree, create_graph: bool
+) -> tuple[Operand, ...]:
     """``grad`` that gives None where an output has no history."""
     vectors = [None] * len(outputs) if vectors is None else vectors
     there = [
@@ -123,7 +129,7 @@ def _grad(
     )
 
 
-def _need_history(outputs: Sequence[Any], what: str, strict: bool) -> None:
+def _need_history(outputs: Operands, what: str, strict: bool) -> None:
     if not strict:
         return
     for i, o in enumerate(outputs):
@@ -144,7 +150,7 @@ def _need_history(outputs: Sequence[Any], what: str, strict: bool) -> None:
 
 
 def _filled(
-    grads: Sequence[Any],
+    grads: Sequence[Tensor],
     refs: Sequence[Tensor],
     strict: bool,
     stage: str,
@@ -357,10 +363,10 @@ def _construct_standard_basis_for(
 
 
 def _rows(
-    output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool
+    output: Tensor, i: int, own: Sequence[Tensor], create_graph: bool, strict: bool
 ) -> tuple[Tensor, ...]:
     """The Jacobian of one output, element by element."""
-    columns: list[list[Any]] = [[] for _ in own]
+    columns = [[] for _ in own]
     flat = output.reshape(-1)
     for j in range(output.numel()):
         grads = _grad((flat[j],), own, None, create_graph)
@@ -389,7 +395,7 @@ def _batched_rows(
     output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool
 ) -> tuple[object, ...]:
     """The Jacobian of one output, all elements at once; strict mode never comes here."""
-    grads: Sequence[Any] = (None,) * len(own)
+    grads = (None,) * len(own)
     if output.requires_grad and output.numel():
         flat = output.reshape(-1).as_subclass(Tensor)
         directions = jtorch.eye(flat.numel(), dtype=flat.dtype, device=flat.device)
@@ -407,7 +413,7 @@ def _batched_rows(
 
 
 def _vectorized(
-    func: Callable[..., Any], own: Sequence[Any], create_graph: bool, strategy: str
+    func: Function, own: Sequence[Tensor], create_graph: bool, strategy: str
 ) -> tuple[Any, bool]:
     from ..func import jacfwd, jacrev
 
@@ -457,12 +463,12 @@ def hessian(
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
     several, given = _as_tuple(inputs, "inputs", "hessian")
 
-    def checked(*xs: Any) -> Any:
+    def checked(*xs: Tensor) -> Tensor:
         out = _scalar(func(*xs), "hessian")
         _need_history((out,), "outputs", strict)
         return out.reshape(()) if out.dim() else out
 
-    def gradient(*xs: Any) -> tuple[Tensor, ...]:
+    def gradient(*xs: Tensor) -> tuple[Tensor, ...]:
         if outer_jacobian_strategy == "forward-mode":
             xs = tuple([requiring(x) if x.is_leaf and not x.requires_grad else x for x in xs])
         found = jacobian(checked, xs, create_graph=True)

@@ -9,11 +9,14 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from .._src.engine import STOPPING, here
 from .._src.facts.warned_once import outside
 from ..dispatch import set_marking
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function
 
 
 class _Mode(threading.local):
@@ -32,9 +35,9 @@ class _Mode(threading.local):
         self.inference = False
         self.below = False
         self.shown = True
-        self.transforms: list[Any] = []
+        self.transforms = []
         self.starts: list[int] = []
-        self.given: dict[int, Any] = {}
+        self.given = {}
         self.batching = 0  # how many of them are the engine's own, for batches of gradients
 
     def get(self) -> bool:
@@ -121,7 +124,7 @@ class _Decorating(contextlib.ContextDecorator):
 
         return call
 
-    def _around_generator(self, func: Callable[..., Any]) -> Callable[..., Any]:
+    def _around_generator(self, func: Function) -> Callable[..., object]:
         @functools.wraps(func)
         def generate(*args: Any, **kwargs: Any) -> Any:
             generator = func(*args, **kwargs)
@@ -279,7 +282,7 @@ class set_grad_enabled(_Decorating):
         return type(self)(self.mode)
 
 
-def marked(result: object, arguments: Iterable[Any]) -> Any:
+def marked(result: object, arguments: Iterable[object]) -> Any:
     """Marks the tensors among a call's results that are neither arguments nor views of them as made
     in inference mode.
 

@@ -6,7 +6,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch
 from jtorch import Tensor
@@ -24,6 +24,10 @@ from .jacobians import (
     tuple_of,
 )
 from .sparse_inputs import dense, dimensions, is_sparse, values, whole
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Operands, Values
+
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -283,7 +287,7 @@ class _Check:
         self._same_twice(first, second)
         return first
 
-    def _differ(self, first: Sequence[Any], second: Sequence[Any]) -> bool:
+    def _differ(self, first: Operands, second: Operands) -> bool:
         """Whether two walks back differ by more than may be."""
         return any(
             a is not None
@@ -332,7 +336,7 @@ class _Check:
             f"analytical:{a}\n"
         )
 
-    def _vectors(self, outputs: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
+    def _vectors(self, outputs: Sequence[Tensor]) -> tuple[Values, list[Tensor]]:
         """Random directions of the inputs (pairs for complex ones) and of the outputs, the same in
         every run."""
         generator = jtorch.Generator()

@@ -110,7 +110,7 @@ class _Multi:
         self.fn, self.mode = fn, mode
         self.lock = threading.Lock()
         # id(walk) -> [walk, gradients, how many are still to come]
-        self.walks: dict[int, list[Any]] = {}
+        self.walks = {}
 
     def hook(self, i: int) -> Callable[[Tensor], None]:
         """The hook of one of the tensors."""

@@ -3,13 +3,16 @@ recorded."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.engine import Laid, Value, record
 from .._src.ops._declare import OPS
 from .._src.ops._kernel import T, call_of
 from ..core import Tensor, from_value
 from .tape import tracked
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Tree
 
 
 def _call(name: str, operands: int) -> Any:
@@ -26,7 +29,7 @@ def _add_pairs(a: tuple[Value, object], b: tuple[Value, object]) -> tuple[object
     return tracked(_call("_accumulate", 2), [a, b])[0]
 
 
-def _tensor(pair: Any, create_graph: bool) -> Tensor:
+def _tensor(pair: Tree, create_graph: bool) -> Tensor:
     """A gradient as a tensor, with its history if derivatives are recorded."""
     if isinstance(pair, Tensor):  # a walk on tensors
         return pair
@@ -52,7 +55,7 @@ def _alias_node(v: Value, edge: tuple[object, ...] | Tensor) -> Tensor:
     return t
 
 
-def _item(grad: Tensor, create_graph: bool) -> Any:
+def _item(grad: Tensor, create_graph: bool) -> Tree:
     """What the task works on: a value, or a (value, edge) pair when the derivative is recorded."""
     v = grad._v or grad._read()
     return (v, grad._edge()) if create_graph else v

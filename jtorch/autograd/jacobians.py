@@ -9,7 +9,7 @@ is a complex input.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from ..dispatch import ACTIVE
 from . import forward_ad
 from .sparse_inputs import dense, is_sparse, places, values
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Operand, Row
 
-def tuple_of(found: object) -> tuple[Any, ...]:
+
+def tuple_of(found: object) -> tuple[Operand, ...]:
     """Several results or arguments as a tuple."""
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
@@ -33,7 +36,7 @@ class Part:
     def __init__(self, name: str | None = None) -> None:
         self.name = name
 
-    def unit(self, t: Tensor) -> Any:
+    def unit(self, t: Tensor) -> complex | float:
         """What a step in this part of ``t`` is: 1 or 1j."""
         return 1j if self.name == "imaginary" and t.dtype.is_complex else 1.0
 
@@ -43,14 +46,14 @@ class Part:
             return values
         return values.imag if self.name == "imaginary" else values.real
 
-    def of(self, pair: Any) -> Any:
+    def of(self, pair: object) -> Any:
         """The member of a pair (real, imaginary) that belongs to this part."""
         return (
             (pair[1] if self.name == "imaginary" else pair[0]) if isinstance(pair, tuple) else pair
         )
 
 
-def parts_of_outputs(outputs: Sequence[Any]) -> list[Part]:
+def parts_of_outputs(outputs: Sequence[Tensor]) -> list[Part]:
     """The parts to check one after the other."""
     return (
         [Part("imaginary"), Part("real")] if any(o.dtype.is_complex for o in outputs) else [Part()]
@@ -77,7 +80,7 @@ def array(t: Tensor) -> np.ndarray:
     return t.detach().resolve_conj().resolve_neg().cpu().numpy().reshape(-1)
 
 
-def directions(t: Tensor, unit: Any) -> Iterator[Tensor]:
+def directions(t: Tensor, unit: complex | float) -> Iterator[Tensor]:
     """One tensor for each element of ``t``: ``unit`` there and zeros elsewhere."""
     for k in range(t.numel()):
         flat = np.zeros(t.numel(), t.dtype.np)
@@ -199,7 +202,7 @@ def _matrix(rows: Sequence[np.ndarray], count: int, output: Tensor, is_complex: 
 
 
 def analytical(
-    gradients: Callable[[Tensor, Tensor], tuple[Any, ...]],
+    gradients: Callable[[Tensor, Tensor], Row],
     output: Tensor,
     inputs: Sequence[Tensor],
     part: Part,
@@ -225,7 +228,7 @@ def analytical(
     return made, types_fit, sizes_fit
 
 
-def duals(inputs: Sequence[object], moved: Tensor, tangent: Tensor) -> list[Any]:
+def duals(inputs: Sequence[object], moved: Tensor, tangent: Tensor) -> list[object]:
     """The inputs without history: ``moved`` with that tangent, others that are differentiated with
     zeros, or as they are."""
     found = []

@@ -4,12 +4,14 @@ not their name in capitals."""
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._src.ops._nodes import Made
 
 if TYPE_CHECKING:
+    from .._src.facts.kinds import Tree
     from ..core import Tensor
+    from .tape import Node
 
 
 def camel(name: str) -> str:
@@ -30,7 +32,7 @@ INPLACE_VIEWS = {
 }
 
 
-def name_of(node: Any) -> str:
+def name_of(node: Node) -> str:
     """The name of a node that has none of its own."""
     info = node.call.extra
     rule = info.op.node if info.name == info.op.name else None

@@ -4,15 +4,21 @@ Knows the tape by its attributes only."""
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.hooks import call_of_node, end_of, removable_handle, saved
 from .._src.ops._declare import TENSOR_LIST, TENSOR_OR_NUMBER
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .tape import Node
+
+
 _classes: dict[tuple[type, str], type] = {}
 
 
-def shown(node: Any) -> Any:
+def shown(node: Node) -> Any:
     """The node, its class named as torch names that kind of node."""
     kind = type(node)
     if hasattr(kind, "shown"):
@@ -29,7 +35,7 @@ def shown(node: Any) -> Any:
     return node
 
 
-def handle(hooks: OrderedDict[int, Any], hook: object) -> Any:
+def handle(hooks: OrderedDict[int, object], hook: object) -> Any:
     """Adds a hook and gives what removes it again."""
     found = removable_handle(hooks)
     hooks[found.id] = hook
@@ -67,7 +73,7 @@ class Shown:
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {id(self):#x}>"
 
-    def __call__(self, *grads: Any) -> Any:
+    def __call__(self, *grads: object) -> Any:
         """The gradients of the operands, from those of the results: one, or a tuple; None where
         there is none.
 
@@ -91,7 +97,7 @@ class Shown:
         return True
 
     @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+    def next_functions(self) -> tuple[tuple[object, int], ...]:
         """The nodes that gradients go to, each with its output number; leaves appear as
         ``AccumulateGrad``."""
         found: list[tuple[Any, int]] = []
@@ -140,7 +146,7 @@ class Shown:
             found = [found[i] for i in order]
         return found
 
-    def register_hook(self, fn: Any) -> Any:
+    def register_hook(self, fn: object) -> object:
         """Calls ``fn(grad_inputs, grad_outputs)`` after this node's derivative; a tuple that it
         returns replaces ``grad_inputs``."""
         notes = self.notes()
@@ -148,7 +154,7 @@ class Shown:
             notes.hooks = OrderedDict()
         return handle(notes.hooks, fn)
 
-    def register_prehook(self, fn: Any) -> Any:
+    def register_prehook(self, fn: Callable[..., object]) -> object:
         """Calls ``fn(grad_outputs)`` before this node's derivative; a tuple that it returns
         replaces ``grad_outputs``."""
         notes = self.notes()

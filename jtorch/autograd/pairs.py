@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import weakref
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.engine import Laid, Lifted, Transformed, Value
 from .._src.facts.errors import not_offered
@@ -16,6 +16,10 @@ from .._src.tensor.writing import assign
 from ..core import Tensor, alias_of, detached, from_value, lazy_bits
 from . import dual
 from .grad_mode import FORWARD, MODE
+
+if TYPE_CHECKING:
+    from .._src.tensor.cells import Counter, Step
+
 
 _new = object.__new__
 
@@ -232,7 +236,7 @@ def _end(root: Any, paired: Paired) -> None:
     paired.give_up(root())
 
 
-def _all_of(storage: Storage, counter: Any, chain: tuple[Any, ...]) -> Tensor:
+def _all_of(storage: Storage, counter: Counter, chain: tuple[Step, ...]) -> Tensor:
     """A tensor without history on all of a storage."""
     r = _new(Tensor)
     r._al = al = Alias(storage, chain, None, None, 0, 0)

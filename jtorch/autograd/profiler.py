@@ -20,7 +20,10 @@ from ._profiler_phases import Phases
 from .profiler_util import EventList, FunctionEvent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..core import Tensor
+    from ._profiler_phases import Phase
 
 
 __all__ = ["EventList", "FunctionEvent", "emit_nvtx", "profile", "record_function"]
@@ -57,7 +60,7 @@ class Recorder:
         self.thread = threading.get_ident()
         self._engine = Phases(self._ended)
         self._open: list[FunctionEvent] = []
-        self._modes: list[Any] = []
+        self._modes = []
         self._crossed = False
 
     def start(self) -> None:
@@ -81,7 +84,7 @@ class Recorder:
         finally:
             self._engine.stop()
 
-    def _ended(self, phase: Any) -> None:
+    def _ended(self, phase: Phase) -> None:
         """The engine has done something, for the innermost event if that is this thread's."""
         self.phases.append(phase)
         if self.programs:  # there are no operators that this is a part of
@@ -96,7 +99,9 @@ class Recorder:
             spent = self._open[-1].self_phases
             spent[phase.kind] = spent.get(phase.kind, 0.0) + phase.self_time
 
-    def begin(self, name: str, operands: Any = (), annotation: bool = False) -> FunctionEvent:
+    def begin(
+        self, name: str, operands: Iterable[object] = (), annotation: bool = False
+    ) -> FunctionEvent:
         """An event that has begun, inside of those that have not ended."""
         shapes = [list(getattr(x, "shape", ())) for x in operands] if self.shapes else None
         now = time.perf_counter_ns() / 1e3
@@ -177,7 +182,7 @@ class record_function:
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name, self.args = name, args
-        self._annotation: Any = None
+        self._annotation = None
         self._event: tuple[Recorder, FunctionEvent] | None = None
 
     def __enter__(self) -> record_function:

@@ -7,9 +7,13 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.refusals import stand_ins as _refusals
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
@@ -307,7 +311,7 @@ class EventList(list[Any]):
         """Finds for each call the one of its thread that it ran inside of."""
         for thread in {e.thread: None for e in self}:
             calls = [e for e in self if e.thread == thread and not e.is_async]
-            around: list[Any] = []
+            around = []
             for event in sorted(calls, key=lambda e: (e.time_range.start, -e.time_range.end)):
                 span = event.time_range
                 while around and (
@@ -458,7 +462,7 @@ class EventList(list[Any]):
 
         process = os.getpid()
         rows = {kind: 1001 + i for i, kind in enumerate(PHASES)}
-        events: list[dict[str, Any]] = [_named(process, None, "process_name", "python")]
+        events: list[Named] = [_named(process, None, "process_name", "python")]
         events += [
             _named(process, thread, "thread_name", f"thread {thread}")
             for thread in sorted({e.thread for e in self})
@@ -541,7 +545,7 @@ def _span(
     row: int,
     start: float,
     taken: float,
-    about: dict[str, Any],
+    about: Named,
 ) -> dict[str, object]:
     return {
         "name": name,

@@ -4,10 +4,13 @@ of losing the gradient."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import Tensor
 from .tape import Node, next_seq
+
+if TYPE_CHECKING:
+    pass
 
 
 class Refusing(Node):

@@ -8,14 +8,18 @@ from .._src.ops._declare import TENSOR_OR_NUMBER, TENSOR_OR_STATIC
 from .tape import FREED, SAVING, packed_by, unpacked_by
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._src.facts.kinds import Named
     from ..core import Tensor
+    from .tape import Node
 
 
 #: torch's names of operands where they are not ours.
 _TORCH_NAMES = {"input": "self"}
 
 
-def _named(node: Any) -> dict[str, Any]:
+def _named(node: Node) -> Named:
     """For each name that torch gives what is saved, the place among the saved values, or a fixed
     argument as a 1-tuple."""
     info = node.call.extra
@@ -47,7 +51,7 @@ def _named(node: Any) -> dict[str, Any]:
     return found
 
 
-def saved_names(node: Any) -> list[str]:
+def saved_names(node: Node) -> list[str]:
     """The attributes under which a node shows what it keeps: ``_saved_self``, and
     ``_raw_saved_self`` for tensors."""
     if getattr(node.call, "extra", None) is None:
@@ -72,7 +76,7 @@ def saved_names(node: Any) -> list[str]:
     ]
 
 
-def saved_attribute(node: Any, attribute: str) -> Any:
+def saved_attribute(node: Node, attribute: str) -> object:
     """The value of ``grad_fn._saved_<name>``, or with ``_raw_`` an object that hooks can be put on.
 
     Raises:
@@ -92,7 +96,7 @@ def saved_attribute(node: Any, attribute: str) -> Any:
     return _tensor(node, place, edge)
 
 
-def _tensor(node: Any, place: int, edge: tuple[object, ...] | Tensor) -> Any:
+def _tensor(node: Node, place: int, edge: tuple[object, ...] | Tensor) -> Any:
     if node.saved is None:
         raise RuntimeError(FREED)
     if node.hooked is not None:
@@ -122,7 +126,9 @@ class SavedTensor:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @classmethod
-    def _of(cls, node: Any, place: int, edge: Any = None) -> SavedInput | SavedTensor:
+    def _of(
+        cls, node: Node, place: int, edge: tuple[Node | int, ...] | None = None
+    ) -> SavedInput | SavedTensor:
         made = object.__new__(cls)
         made._node, made._place, made._edge = node, place, edge
         return made
@@ -175,7 +181,9 @@ class SavedInput(SavedTensor):
         """What is kept: the tensor, or what a pack hook made of it."""
         return self._node.stored[self._place][0]
 
-    def register_hooks(self, pack_hook: Any, unpack_hook: Any = None) -> None:
+    def register_hooks(
+        self, pack_hook: Any, unpack_hook: Callable[..., object] | int | None = None
+    ) -> None:
         """Packs the saved tensor now; ``backward`` unpacks it.
 
         Raises:

@@ -24,7 +24,7 @@ def is_sparse(t: Tensor) -> bool:
     return t.layout in _LAYOUTS
 
 
-def dimensions(t: Tensor) -> tuple[Tensor, Tensor]:
+def dimensions(t: Tensor) -> tuple[int, int]:
     """How many dimensions are sparse, and how many of the elements are dense."""
     return t.sparse_dim(), t.dense_dim()
 

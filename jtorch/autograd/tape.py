@@ -20,6 +20,7 @@ from .names import OF_CLASSES, name_of, plain_name
 from .nodes import Shown
 
 if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
     from ..core import Tensor
 
 
@@ -33,7 +34,7 @@ def next_seq() -> int:
 
 _ONE = (True,)
 #: What nodes have saved that save nothing; nobody writes into it.
-_NOTHING: list[Any] = []
+_NOTHING: Values = []
 
 #: Where a gradient goes: into a node's output (node, number), or a leaf tensor, or nowhere.
 Edge: TypeAlias = Any
@@ -47,7 +48,7 @@ class _Saving(threading.local):
     tensor: type
 
     def __init__(self) -> None:
-        self.hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
+        self.hooks = []
         self.disabled: list[str] = []  # what blocks that allow no hooks say, the innermost last
         self.lenient = False  # whether what was saved may have been changed in place since
 
@@ -71,7 +72,7 @@ class _Apart:
         )
 
 
-def packed_by(pack: Callable[[Any], Any], t: Tensor) -> Any:
+def packed_by(pack: Callable[[Any], Any], t: Tensor) -> object:
     """What a hook makes of a tensor that is saved; inside a transformation, of the tensors outside
     that it stands for.
 
@@ -132,11 +133,11 @@ class Rare:
 
     def __init__(self) -> None:
         self.label: str | None = None
-        self.tensor_hooks: dict[int, OrderedDict[int, Any]] | None = None
+        self.tensor_hooks: dict[int, OrderedDict[int, object]] | None = None
         self.retained: dict[int, Any] | None = None
-        self.prehooks: OrderedDict[int, Any] | None = None
-        self.hooks: OrderedDict[int, Any] | None = None
-        self.metadata: dict[Any, Any] | None = None
+        self.prehooks = None
+        self.hooks = None
+        self.metadata = None
         self.ends: dict[int, Any] | None = None
 
 
@@ -171,7 +172,7 @@ class Node(Shown):
         call: Call,
         ins: Sequence[Value],
         edges: Sequence[Edge],
-        numbers: tuple[Any, ...],
+        numbers: tuple[object, ...],
         results: Sequence[Value],
     ) -> None:
         info = call.extra
@@ -251,7 +252,7 @@ class Node(Shown):
                     _check_version(self, v)
         needs = tuple([e is not None for e in self.edges])
         call = self.call
-        there: list[Any] = grads
+        there: Values = grads
         if len(grads) == 1:
             key = (self.avals, needs, _ONE, False, self.kept)
             given = _ONE
@@ -268,7 +269,7 @@ class Node(Shown):
         found = iter(out)
         return [next(found) if need else None for need in needs]
 
-    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+    def apply_tracked(self, grads: Values) -> Values:
         """As ``apply``, on (value, edge) pairs, recording the derivative so that it can be
         differentiated again."""
         saved = self.saved
@@ -515,10 +516,10 @@ class _Task:
         self.create_graph = create_graph
         self.keep_graph = keep_graph
         self.add = add
-        self.waiting: dict[Node, list[Any]] = {}
+        self.waiting = {}
         self.heap: list[tuple[int, Node]] = []
-        self.leaf_grads: dict[int, list[Any]] = {}  # id(tensor) -> [tensor, gradient]
-        self.captured: dict[tuple[int, int], Any] = {}  # (id(node), output) -> gradient
+        self.leaf_grads = {}  # id(tensor) -> [tensor, gradient]
+        self.captured = {}  # (id(node), output) -> gradient
         self.wanted: dict[Node, set[int]] = {}
         self.only_leaves: set[int] | None = None
         self.roots: Sequence[Node] = ()
@@ -531,9 +532,9 @@ class _Task:
         self.reached: set[int] | None = None
         self.number = next(_TASKS)
         # what is to be called when the walk has come to its end
-        self.callbacks: list[Callable[[], Any]] = []
+        self.callbacks: list[Callable[[], object]] = []
 
-    def will_reach(self, end: Any) -> bool:
+    def will_reach(self, end: Shown) -> bool:
         """Whether the walk comes to a node, or adds a gradient to a leaf (given as its
         ``AccumulateGrad``)."""
         if self.reached is None:
@@ -702,13 +703,13 @@ class _Task:
             return edge[0] in needed or edge[0] in self.wanted
         return edge is not None and self.only_leaves is not None and id(edge) in self.only_leaves
 
-    def _capture(self, node: Node, grads: list[Any]) -> None:
+    def _capture(self, node: Node, grads: Values) -> None:
         """Keeps the gradients that are wanted. As in torch they are those before hooks where the
         walk goes on, else those after them."""
         for j in self.wanted[node]:
             self.captured[id(node), j] = grads[j]
 
-    def _before(self, node: Node, grads: list[Any]) -> list[Any]:
+    def _before(self, node: Node, grads: Values) -> Values:
         """Hooks of results, which come first, then ``retain_grad``."""
         rare = node.rare
         if rare is not None and rare.tensor_hooks:

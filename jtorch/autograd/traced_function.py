@@ -4,7 +4,7 @@ derivative."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +17,15 @@ from ..dispatch import LAYOUTS
 from .function_node import FunctionCtx, _backward_of, _fitted, _zeros
 from .grad_mode import MODE
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Values
+
+
 #: Stands for a traced value in what a context holds.
 _TRACED = object()
 
 
-def takes(tensors: Sequence[Any]) -> bool:
+def takes(tensors: Sequence[Tensor | None]) -> bool:
     """Whether JAX traces one of the operands, all of which are plain."""
     values = [t._read() for t in tensors if t is not None and type(t) not in LAYOUTS]
     return any(isinstance(v.array, jax.core.Tracer) for v in values) and not any(
@@ -29,7 +33,7 @@ def takes(tensors: Sequence[Any]) -> bool:
     )
 
 
-def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[Any]) -> Any:
+def apply(function: Any, run: Function, args: tuple[object, ...], tensors: Sequence[Any]) -> Any:
     """The results of ``run``, which runs ``forward``, with ``backward`` as their derivative in
     JAX's reverse mode.
 

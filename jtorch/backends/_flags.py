@@ -8,7 +8,11 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+
 
 _frozen = False
 
@@ -85,8 +89,8 @@ class verbose:
 
 
 def switches(
-    module: dict[str, Any], **defaults: object
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    module: Named, **defaults: object
+) -> tuple[Callable[..., object], Callable[..., object]]:
     """``flags`` and ``set_flags`` of a module: a block in which its switches are as given, by
     default ``defaults``; and a function that sets those that are given, and returns what all
     were."""

@@ -18,7 +18,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src import hooks as _hooks
 from .._src.facts.errors import not_offered
@@ -27,6 +27,10 @@ from ..core import Tensor
 from ._capture import CAPTURING
 from ._entry import STANCE, Compiled, Recompiling, Settings, Unsupported
 from ._numpy import wrap_numpy
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Tree
+
 
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 #: Names of backends that mean "compile", and "run as written".
@@ -46,7 +50,7 @@ _HINTS = frozenset((
 _REGISTERED: dict[str, Callable[..., object]] = {}
 _TAGS: dict[str, tuple[str, ...]] = {}
 
-_functions: weakref.WeakSet[Any] = weakref.WeakSet()
+_functions = weakref.WeakSet()
 
 
 class InvalidBackend(RuntimeError):
@@ -197,12 +201,12 @@ def _interrupted(reason: str) -> Any:
     return contextlib.nullcontext() if pieces is None else pieces.interrupt(reason)
 
 
-def compiled_function(model: Callable[..., object], settings: Settings) -> Callable[..., Any]:
+def compiled_function(model: Callable[..., object], settings: Settings) -> Callable[..., object]:
     """``model`` with the programs made of it, as a function."""
     compiled = Compiled(model, settings)
     _functions.add(compiled)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Tensor | int, **kwargs: object) -> Tree:
         return compiled(args, kwargs)
 
     with contextlib.suppress(AttributeError, TypeError):
@@ -242,7 +246,7 @@ class _Config(types.ModuleType):
             Recompiling.limit = bool(value)
 
     @contextlib.contextmanager
-    def patch(self, changes: Any = None, value: Any = None, /, **more: Any) -> Iterator[None]:
+    def patch(self, changes: Any = None, value: object = None, /, **more: object) -> Iterator[None]:
         """A block (or decorator) with other settings: ``patch("name", value)``,
         ``patch({"name": value})`` or ``patch(name=value)``."""
         changes = {
@@ -328,7 +332,7 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     )
 
 
-def register_backend(compiler_fn: object = None, name: str | None = None, tags: Any = ()) -> Any:
+def register_backend(compiler_fn: object = None, name: str | None = None, tags: Any = ()) -> object:
     """Gives a function that compiles graphs a name for ``torch.compile(backend=name)``; without the
     function, a decorator.
 
@@ -407,7 +411,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
         f" ({reason})" if reason else ""
     )
 
-    def call(*args: object, **kwargs: Any) -> Tensor:
+    def call(*args: object, **kwargs: object) -> Tensor:
         now = CAPTURING.now
         if now is not None and now.refusal is None:
             now.refusal = what
@@ -528,7 +532,7 @@ class set_stance:
         STANCE.eager, STANCE.fail = self.before
 
         @functools.wraps(fn)
-        def call(*args: object, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> Any:
             with set_stance(self.stance):
                 return fn(*args, **kwargs)
 

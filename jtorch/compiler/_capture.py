@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -19,6 +19,10 @@ from ..random import Generator, default_generator
 from ._program import Backward
 from ._watch import Draw, Watch
 from ._world import ATOMS, Place, World
+
+if TYPE_CHECKING:
+    from .._src.engine.record import Trace
+    from .._src.facts.kinds import Tree
 
 
 class Refused(Exception):
@@ -133,7 +137,7 @@ class Capture:
     def __init__(
         self,
         fn: Callable[..., Any],
-        flat: Sequence[Any],
+        flat: Sequence[Tensor | int],
         form: Any,
         names: set[str],
         codes: dict[Any, Any],
@@ -176,7 +180,7 @@ class Capture:
 
     # ---- running ---------------------------------------------------------------------------------
 
-    def run(self, args: tuple[Tensor | int, ...], kwargs: object) -> Any:
+    def run(self, args: tuple[Tensor | int, ...], kwargs: object) -> Tree:
         """Calls the function, recording everything into one trace. What it does is done, whether or
         not a program comes of it."""
         outer = LOCAL.trace
@@ -502,7 +506,7 @@ class Capture:
     def _learn_backward(self, tensors: list[Tensor], index: dict[int, int]) -> None:
         """Records the walk from the results to everything outside that they depend on."""
         roots = list(dict.fromkeys(t._node for t in tensors))
-        ends: dict[Any, Any] = {}
+        ends = {}
         stack, seen = list(roots), set(roots)
         while stack:
             for e in stack.pop().edges:
@@ -514,7 +518,7 @@ class Capture:
                 elif e[0] not in seen:
                     seen.add(e[0])
                     stack.append(e[0])
-        handles: dict[Any, Handle] = {}
+        handles = {}
         for b in self.before.values():
             if b.rg:
                 handles[id(b.tensor) if b.node is None else (id(b.node), b.tensor._nr)] = b.handle
@@ -582,7 +586,7 @@ class Capture:
         raise Refused("a gradient is a constant")
 
     def _backward_sources(
-        self, trace: Any, cotangents: list[Value], index: dict[int, int]
+        self, trace: Trace, cotangents: list[Value], index: dict[int, int]
     ) -> tuple[list[tuple[str, int]], list[int]]:
         of_input = {id(v): i for i, v in enumerate(self.leaves)}
         of_cotangent = {id(c): i for i, c in enumerate(cotangents)}

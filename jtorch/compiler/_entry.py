@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src import hooks
 from .._src.engine import SPECIAL, Value, flush, record
@@ -23,6 +23,10 @@ from ._capture import CAPTURING, Capture, Draw, Handle, New, Refused
 from ._errors import FailOnRecompileLimitHit, RecompileError
 from ._program import forward_call
 from ._world import ATOMS, Place, same
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Arguments, Keywords, Row, Tree
+
 
 _new = object.__new__
 #: Runs of one signature that may be given up before the function is left uncompiled.
@@ -60,16 +64,16 @@ class Compiled:
 
     def __init__(self, fn: Callable[..., Any], settings: Settings) -> None:
         self.fn, self.settings = fn, settings
-        self.entries: dict[Any, list[Entry]] = {}
+        self.entries = {}
         self.failures: dict[object, int] = {}
         self.seen: dict[Any, int] = {}
         self.names: set[str] = set()
-        self.codes: dict[Any, Any] = {}
+        self.codes = {}
         self.abandoned = False
         self.captures = self.replays = 0
         self.reason: str | None = None
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call__(self, args: Arguments, kwargs: Keywords) -> tuple[Tensor, ...] | Tensor | None:
         """The function's result, by a program if there is one that fits."""
         if self.abandoned or CAPTURING.now is not None or SAVING.hooks or STANCE.eager:
             return self.fn(*args, **kwargs)
@@ -265,7 +269,7 @@ def _signature(flat: list[object], tensors: list[Tensor]) -> object:
     return tuple(parts)
 
 
-def _global_hooks() -> tuple[Any, ...]:
+def _global_hooks() -> Row:
     """The hooks that all modules have."""
     _hooks = hooks.nn.get().modules._hooks
     return (
@@ -352,7 +356,7 @@ class Entry:
             handles[id(handle)] = handle
         #: Tensors that are always the same: (tensor, aval, requires_grad, whether they have a
         #: history, strides, whether they are views).
-        self.fixed: list[tuple[Any, ...]] = []
+        self.fixed = []
         #: Tensors to be found anew: (handle, aval, requires_grad, strides).
         self.found: list[tuple[Any, ...]] = []
         for handle in handles.values():
@@ -473,9 +477,9 @@ class Entry:
 
     # ---- running ---------------------------------------------------------------------------------
 
-    def run(self, args: list[Tensor]) -> Any:
+    def run(self, args: list[Tensor]) -> Tree:
         """Does what the function would do."""
-        ins: list[Any] = []
+        ins = []
         for s in self.sources:
             if type(s) is Handle:
                 t = s.what if s.kind == "fixed" else args[s.at] if s.kind == "arg" else s.find(args)

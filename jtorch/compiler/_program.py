@@ -4,7 +4,7 @@ nor Python state."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -15,6 +15,10 @@ from .._src.engine.programs import identity, identity_of_steps
 from .._src.engine.trie import State
 from .._src.ops._declare import Op
 from .._src.ops._kernel import Info
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Row, Tree
+
 
 _OP = Op(
     name="compiled_function",
@@ -32,7 +36,7 @@ def run_steps(
     flags: list[object] | None,
 ) -> list[object]:
     """All results of recorded steps on arrays, while they are traced."""
-    results: list[Any] = []
+    results = []
     at = 0
     for s, kernel in zip(steps, kernels(steps), strict=True):
         call: Any = s.call
@@ -97,8 +101,8 @@ def forward_call(
     )
     checks = tuple([(kind, message, None) for s in steps for kind, message, _ in s.checks])
 
-    def fn(*flat: object) -> Any:
-        flags: list[Any] = []
+    def fn(*flat: object) -> Tree:
+        flags = []
         leaves = flat[:n_leaves]
         results = run_steps(steps, leaves, flat[n_leaves : n_leaves + n_numbers], flags)
         found = tuple([results[i] if i >= 0 else leaves[-i - 1] for i in outs])
@@ -144,7 +148,7 @@ class _Derivatives(dict[Any, Call]):
         )
         self.forward = forward  # what the forward call is in every process
 
-    def get(self, key: Any, default: object = None) -> Any:
+    def get(self, key: Row, default: object = None) -> Any:
         """The derivative for ``(operand avals, needed operands, given gradients, recompute, kept
         operands)``."""
         found = super().get(key)
@@ -162,9 +166,9 @@ class _Derivatives(dict[Any, Call]):
     ) -> Call:
         info, backward, n_numbers = self.info, self.backward, self.n_numbers
         hidden, n_saved, n_given = info.hidden, sum(kept), sum(given)
-        visible: list[Any] = []
+        visible = []
 
-        def fn(*flat: object) -> Any:
+        def fn(*flat: object) -> Row:
             saved = iter(flat[:n_saved])
             operands = [
                 next(saved) if keep else jnp.zeros(a.shape, a.dtype)

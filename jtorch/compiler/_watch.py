@@ -8,7 +8,7 @@ import gc
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from .._src.tensor import numbers
 from .._src.tensor.cells import Storage
 from ..core import Tensor
 from ._world import is_library
+
+if TYPE_CHECKING:
+    from .._src.engine.values import Value
+    from .._src.facts.kinds import Tree
+
 
 #: C functions whose results, or whose effects, differ from call to call, by module.
 _IMPURE_MODULES = frozenset(
@@ -45,7 +50,7 @@ class Draw:
         self.dtype: Any = None
         self.device: Any = None
 
-    def again(self) -> Any:
+    def again(self) -> Value:
         """The next numbers, as a value."""
         array = filling.drawn(*self.arguments)
         return filling.taken(array.astype(self.dtype, copy=False), self.device)._v
@@ -69,7 +74,7 @@ class Watch:
 
     def __init__(self, capture: Any) -> None:
         self._capture = capture
-        self.codes: dict[types.CodeType, dict[str, Any]] = {}
+        self.codes = {}
         self.names: set[str] = set()
         self.made: dict[int, Any] = {}
         self.hosted: dict[int, tuple[object, object]] = {}
@@ -80,11 +85,11 @@ class Watch:
         self.line: tuple[str, int] | None = None
         self.decides: tuple[str, int] | None = None
         # the call of a function that reads, if what it gives is not known yet
-        self._asked: Any = None
+        self._asked = None
         self.hinted = False
-        self._known: dict[Any, bool] = {}
+        self._known = {}
 
-    def run(self, fn: Callable[..., object], args: tuple[Tensor | int, ...], kwargs: Any) -> Any:
+    def run(self, fn: Callable[..., object], args: tuple[Tensor | int, ...], kwargs: Any) -> Tree:
         """``fn(*args, **kwargs)``, watched. Another profiler of the thread sees the calls too."""
         before = sys.getprofile()
         self._before = before
@@ -99,7 +104,7 @@ class Watch:
             if collecting:
                 gc.enable()
 
-    def _event(self, frame: Any, event: Any, arg: Any) -> None:
+    def _event(self, frame: Any, event: Any, arg: np.ndarray) -> None:
         if event == "call":
             code = frame.f_code
             if code not in self._known:

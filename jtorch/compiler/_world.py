@@ -12,11 +12,15 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import partial
 from operator import is_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core import Tensor
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Tree
+
 
 #: Values compared as such, by type and equality.
 ATOMS = frozenset((int, float, complex, bool, str, bytes, type(None), type(...), slice, range))
@@ -53,7 +57,7 @@ def is_library(module: str | None) -> bool:
     )
 
 
-def same(a: object, b: Any) -> bool:
+def same(a: object, b: Tree) -> bool:
     """Whether two values are one object, or equal atoms of one type."""
     if a is b:
         return True
@@ -113,7 +117,7 @@ class Place:
         now = self.read(self)
         return _MISSING if now is None else now[i]
 
-    def put(self, i: int, value: Any) -> None:
+    def put(self, i: int, value: Tensor) -> None:
         """Puts something else there, as the program does."""
         if type(self.container) is types.CellType:
             self.container.cell_contents = value
@@ -202,7 +206,7 @@ class World:
     def __init__(self, names: set[str], codes: dict[types.CodeType, dict[str, object]]) -> None:
         self.names, self.codes = names, codes
         self.places: list[Place] = []
-        self.empty: list[Any] = []
+        self.empty = []
         self.tensors: dict[int, Tensor] = {}
         self.refusal: str | None = None
         self._seen: dict[int, object] = {}
@@ -248,7 +252,7 @@ class World:
             found += [(place, i) for i in changed]
         return found
 
-    def _add(self, container: Any, names: Any, read: Callable[[Place], object]) -> None:
+    def _add(self, container: Any, names: object, read: Callable[[Place], object]) -> None:
         place = Place(
             container, names, read, len(container) if read is _whole or read is _some else 0
         )
@@ -257,7 +261,7 @@ class World:
             self.places.append(place)
             self._pending.extend([v for v in place.values if type(v) not in ATOMS])
 
-    def _visit(self, x: Any) -> None:
+    def _visit(self, x: Tree) -> None:
         kind = type(x)
         if kind in ATOMS or x is _MISSING or id(x) in self._seen:
             return
@@ -319,7 +323,7 @@ class World:
             if not is_library(kind.__module__):
                 self._visit(kind)
 
-    def _subclass(self, x: Any, base: Any) -> None:
+    def _subclass(self, x: object, base: type) -> None:
         keyed = issubclass(base, dict)
         keys = list(base.__iter__(x))
         read = partial(_values_by if keyed else _elements_by, base)

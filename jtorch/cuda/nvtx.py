@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from .._src.refusals import stand_ins as _refusals
 
-_open: list[Any] = []
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
+
+
+_open: Values = []
 _started: dict[int, Any] = {}
 
 

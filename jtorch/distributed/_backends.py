@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import enum
 import os
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._src.facts.errors import not_offered
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class _RedOpType(enum.IntEnum):
@@ -188,7 +191,7 @@ def supports_complex(reduceOp: object) -> bool:
 NAMES = {0: "sum", 1: "avg", 2: "product", 3: "min", 4: "max", 5: "band", 6: "bor", 7: "bxor"}
 
 
-def operation(op: Any, dtype: Any, name: str) -> str:
+def operation(op: ReduceOp.RedOpType, dtype: np.dtype, name: str) -> str:
     """The name of a reduction.
 
     Raises:

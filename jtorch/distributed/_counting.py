@@ -44,7 +44,7 @@ def functional(name: str) -> Callable[[Any], Any]:
     """Declares that a function is PyTorch's ``c10d_functional.name``, whatever collectives it
     begins."""
 
-    def declare(body: Callable[..., object]) -> Any:
+    def declare(body: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(body)
         def counted(*args: object, **kwargs: object) -> Any:
             if not LISTENERS or _OUTER.inside:

@@ -10,13 +10,17 @@ in the backward pass. Those of combinations are of sums alone.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from . import collectives as c
 from ._counting import functional
 from .group import ProcessGroup, ReduceOp, new_group, world
+
+if TYPE_CHECKING:
+    from ..autograd.function_node import FunctionCtx
+
 
 _made: dict[Any, Any] = {}
 
@@ -220,7 +224,7 @@ class _Reduced(torch.autograd.Function):
         return _all_reduce(t, op, group)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: object) -> None:
+    def setup_context(ctx: FunctionCtx, inputs: Any, output: object) -> None:
         _, ctx.op, ctx.group, ctx.name = inputs
 
     @staticmethod
@@ -228,7 +232,7 @@ class _Reduced(torch.autograd.Function):
         return _Reduced.apply(t, *others), in_dims[0]
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: torch.Tensor) -> Any:
         _only_sums(ctx.name, ctx.op)
         return _Reduced.apply(grad, "sum", ctx.group, ctx.name), None, None, None
 
@@ -257,7 +261,7 @@ class _Gathered(torch.autograd.Function):
         return _all_gather(t, dim, group)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: object) -> None:
+    def setup_context(ctx: FunctionCtx, inputs: Any, output: object) -> None:
         _, ctx.dim, ctx.group = inputs
 
     @staticmethod
@@ -266,7 +270,7 @@ class _Gathered(torch.autograd.Function):
         return _Gathered.apply(t, dim, group), 0
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: torch.Tensor) -> Any:
         return (
             _Scattered.apply(grad, "sum", ctx.dim, ctx.group, "reduce_scatter_tensor"),
             None,
@@ -280,7 +284,7 @@ class _Scattered(torch.autograd.Function):
         return _reduce_scatter(t, op, dim, group)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: object) -> None:
+    def setup_context(ctx: FunctionCtx, inputs: Any, output: object) -> None:
         _, ctx.op, ctx.dim, ctx.group, ctx.name = inputs
 
     @staticmethod
@@ -291,7 +295,7 @@ class _Scattered(torch.autograd.Function):
         return _Scattered.apply(t, op, dim, group, name), 0
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: torch.Tensor) -> Any:
         _only_sums(ctx.name, ctx.op)
         return _Gathered.apply(grad, ctx.dim, ctx.group), None, None, None, None
 
@@ -302,7 +306,7 @@ class _Exchanged(torch.autograd.Function):
         return _all_to_all(t, outputs, inputs, group)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: object) -> None:
+    def setup_context(ctx: FunctionCtx, inputs: Any, output: object) -> None:
         _, ctx.outputs, ctx.inputs, ctx.group = inputs
 
     @staticmethod
@@ -311,5 +315,5 @@ class _Exchanged(torch.autograd.Function):
         return _Exchanged.apply(t.movedim(in_dims[0], -1), *others), -1
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: torch.Tensor) -> Any:
         return _Exchanged.apply(grad, ctx.inputs, ctx.outputs, ctx.group), None, None, None

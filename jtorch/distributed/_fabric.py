@@ -66,7 +66,7 @@ class Fabric:
         from jaxlib import _jax
 
         self.rank, self.size = rank, size
-        self._xla: Any = xla_client
+        self._xla = xla_client
         seconds = max(1, int(timeout))
         service, where = None, ""
         if rank == 0:
@@ -82,7 +82,7 @@ class Fabric:
         client.connect()
         with _yielding():
             gloo = _jax.make_gloo_tcp_collectives(distributed_client=client, hostname=host)
-        self._client: Any = xla_client.make_cpu_client(
+        self._client = xla_client.make_cpu_client(
             asynchronous=False,
             distributed_client=client,
             node_id=rank,
@@ -95,7 +95,7 @@ class Fabric:
         devices = sorted(self._client.devices(), key=lambda d: d.process_index)
         self._order = np.array([[d.id] for d in devices])
         self._devices = devices
-        self._kept: dict[Any, Any] = {}
+        self._kept = {}
         before = _open_sockets()
         # connects all with all, which later programs find done
         self.exchange(np.zeros((size, row), np.uint8))

@@ -84,7 +84,7 @@ def _handle(found: object) -> Any:
     )
 
 
-def _waitable(function: Callable[..., object]) -> Any:
+def _waitable(function: Callable[..., object]) -> object:
     @functools.wraps(function)
     def called(*args: object, **kwargs: object) -> Any:
         return _handle(function(*args, **kwargs))

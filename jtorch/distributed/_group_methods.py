@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ._lanes import folded
 from .constants import default_pg_timeout
 from .group import ProcessGroup, get_global_rank
 from .works import Work, start
+
+if TYPE_CHECKING:
+    from .._src.engine.sized import Sized
 
 
 class _Options:
@@ -82,7 +85,7 @@ class ScatterOptions(GatherOptions):
     """Options of ``scatter``."""
 
 
-def _one(tensors: Any, words: str) -> Any:
+def _one(tensors: Sized, words: str) -> Any:
     """The tensor of a list of one, or the list that it holds; otherwise an error with ``words``."""
     if isinstance(tensors, Tensor):
         return tensors
@@ -245,7 +248,7 @@ def allgather_coalesced(self: Any, output_lists: Any, input_list: Any, opts: Any
     return Work("allgather_coalesced", self, result=output_lists)
 
 
-def _each(call: Callable[..., object], name: str, outputs: Any, inputs: Any) -> list[Any]:
+def _each(call: Callable[..., object], name: str, outputs: Any, inputs: Any) -> list[object]:
     if len(outputs) != len(inputs):
         raise ValueError(
             f"ProcessGroup.{name} takes as many outputs as inputs, not {len(outputs)} and "

@@ -82,7 +82,7 @@ class Lane:
         self, connect: Callable[[], object], size: int, explain: Callable[[], str]
     ) -> None:
         self._connect, self.size, self._explain = connect, size, explain
-        self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._tasks = queue.SimpleQueue()
         self._fabric: Any = None
         #: The same row for each process.
         self._blocks = aligned((size, ROW), np.dtype(np.uint8))
@@ -96,7 +96,7 @@ class Lane:
         self._thread.start()
         LANES.add(self)
 
-    def submit(self, function: Callable[[Lane], Any]) -> Ticket:
+    def submit(self, function: Callable[[Lane], object]) -> Ticket:
         """Has the thread call ``function``, after what it was given before."""
         ticket = Ticket()
         with self._given:
@@ -322,7 +322,7 @@ class Alone:
         ticket.finish()
         return ticket
 
-    def round(self, what: str, data: Any, size: int, strict: bool = True) -> Any:
+    def round(self, what: str, data: object, size: int, strict: bool = True) -> Any:
         """Nothing: all agree."""
 
     def gather(self, what: str, data: np.ndarray, strict: bool = True) -> list[np.ndarray]:

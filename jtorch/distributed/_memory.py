@@ -22,7 +22,7 @@ class Memory:
         #: The threads that wait for a key.
         self.waiting: set[int] = set()
 
-    def ask(self, name: str, timeout: float, *arguments: Any) -> Any:
+    def ask(self, name: str, timeout: float, *arguments: object) -> Any:
         """Carries out one operation; those that wait do so at most ``timeout`` seconds.
 
         Raises:

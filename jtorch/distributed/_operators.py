@@ -7,13 +7,17 @@ A group is given by its name, and collectives are done when their operator retur
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from . import _done_collectives as funcol
 from . import _functional_collectives as handles
 from .group import _resolve_process_group
+
+if TYPE_CHECKING:
+    from .._src.engine.sized import Sized
+
 
 _SCHEMAS = {
     "all_reduce": "(Tensor input, str reduce_op, str group_name) -> Tensor",
@@ -67,7 +71,7 @@ def all_reduce(input: torch.Tensor, reduce_op: str, group_name: str) -> torch.Te
     return funcol.all_reduce(input, reduce_op, _group(group_name))
 
 
-def all_reduce_coalesced(inputs: object, reduce_op: str, group_name: str) -> Any:
+def all_reduce_coalesced(inputs: object, reduce_op: str, group_name: str) -> object:
     return funcol.all_reduce_coalesced(inputs, reduce_op, _group(group_name))
 
 
@@ -76,7 +80,7 @@ def all_gather_into_tensor(input: torch.Tensor, group_size: int, group_name: str
     return funcol.all_gather_tensor(input, 0, _group(group_name))
 
 
-def all_gather_into_tensor_coalesced(inputs: object, group_size: int, group_name: str) -> Any:
+def all_gather_into_tensor_coalesced(inputs: object, group_size: int, group_name: str) -> object:
     del group_size
     return funcol.all_gather_into_tensor_coalesced(inputs, _group(group_name))
 
@@ -89,8 +93,8 @@ def reduce_scatter_tensor(
 
 
 def reduce_scatter_tensor_coalesced(
-    inputs: Any, reduce_op: str, group_size: int, group_name: str
-) -> Any:
+    inputs: Sized, reduce_op: str, group_size: int, group_name: str
+) -> object:
     del group_size
     return funcol.reduce_scatter_tensor_coalesced(
         inputs, reduce_op, [0] * len(inputs), _group(group_name)
@@ -99,7 +103,7 @@ def reduce_scatter_tensor_coalesced(
 
 def all_to_all_single(
     input: torch.Tensor, output_split_sizes: object, input_split_sizes: object, group_name: str
-) -> Any:
+) -> torch.Tensor:
     return funcol.all_to_all_single(
         input, output_split_sizes, input_split_sizes, _group(group_name)
     )
@@ -122,13 +126,13 @@ def broadcast_(input: torch.Tensor, src: int, group_name: str) -> object:
 
 
 def all_gather_into_tensor_out(
-    input: Any, group_size: int, group_name: str, *, out: torch.Tensor
+    input: torch.Tensor, group_size: int, group_name: str, *, out: torch.Tensor
 ) -> object:
     return funcol.into(out, all_gather_into_tensor(input, group_size, group_name))
 
 
 def reduce_scatter_tensor_out(
-    input: Any, reduce_op: str, group_size: int, group_name: str, *, out: torch.Tensor
+    input: torch.Tensor, reduce_op: str, group_size: int, group_name: str, *, out: torch.Tensor
 ) -> object:
     return funcol.into(out, reduce_scatter_tensor(input, reduce_op, group_size, group_name))
 
@@ -141,7 +145,7 @@ def wait_tensor(tensor: torch.Tensor) -> object:
 # gave.
 
 
-def _summed(name: str, backward: Callable[..., object]) -> Any:
+def _summed(name: str, backward: Callable[..., object]) -> object:
     def checked(given: Any, grad: object) -> Any:
         funcol._only_sums(name, given[1])
         return backward(given, grad)
@@ -157,11 +161,11 @@ def _scattered(given: Any, grad: Any) -> object:
     return reduce_scatter_tensor(grad, "sum", given[1], given[-1])
 
 
-def _gathered(given: Any, grad: Any) -> Any:
+def _gathered(given: Any, grad: torch.Tensor) -> torch.Tensor:
     return all_gather_into_tensor(grad, given[2], given[-1])
 
 
-def _reduced(given: Any, grad: Any) -> torch.Tensor:
+def _reduced(given: Any, grad: torch.Tensor) -> torch.Tensor:
     return all_reduce(grad, "sum", given[-1])
 
 

@@ -8,9 +8,13 @@ here.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function
+
 
 #: Bytes to multiples of which XLA's memory on the CPU is aligned; it makes copies of what lies
 #: elsewhere.
@@ -25,7 +29,7 @@ ELEMENTS = {
 COMBINED = {"sum": "add", "product": "multiply", "min": "minimum", "max": "maximum"}
 
 
-def aligned(shape: tuple[int, ...], dtype: np.dtype, made: Any = np.zeros) -> np.ndarray:
+def aligned(shape: tuple[int, ...], dtype: np.dtype, made: Function = np.zeros) -> np.ndarray:
     """Zeros (with ``np.empty``: anything) in memory that XLA takes as it is."""
     size = math.prod(shape) * dtype.itemsize
     memory = made(size + ALIGNED, np.uint8)

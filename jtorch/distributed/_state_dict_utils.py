@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import io
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jtorch as torch
 
@@ -18,6 +18,9 @@ from .group import get_rank, world
 from .objects import broadcast_object_list
 from .tensor import DTensor, Replicate
 from .tensor._utils import compute_local_shape_and_global_offset
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named, Values
 
 
 class CompanionMismatch(Exception):
@@ -261,8 +264,8 @@ def _set_from_whole(
 
 
 def _broadcast_state_dict(
-    full_state_dict: dict[str, Any],
-    local_state_dict: dict[str, Any],
+    full_state_dict: Named,
+    local_state_dict: Named,
     device: object,
     pg: object = None,
     strict: bool = False,
@@ -280,7 +283,7 @@ def _broadcast_state_dict(
         cpu_offload: bring what was set to the host.
     """
     group, mine = world(pg), get_rank() == 0
-    held: list[Any] = [None]
+    held: Values = [None]
     if mine:
         held = [
             {
@@ -354,7 +357,7 @@ def _flatten_state_dict(state_dict: dict[str, object]) -> tuple[dict[str, object
     Raises:
         ValueError: if two leaves get one name.
     """
-    flat: dict[str, Any] = {}
+    flat = {}
     paths: FLATTEN_MAPPING = {}
 
     def enter(path: tuple[str | int, ...], value: object) -> None:

@@ -240,7 +240,7 @@ class Client:
                 time.sleep(pause)
                 pause = min(2 * pause, 0.25)
 
-    def ask(self, name: str, timeout: float, *arguments: Any, grace: float = _GRACE) -> Any:
+    def ask(self, name: str, timeout: float, *arguments: object, grace: float = _GRACE) -> Any:
         """One operation of the server's memory; the answer may come ``grace`` seconds after
         ``timeout``, which the server keeps.
 

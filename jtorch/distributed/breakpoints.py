@@ -21,7 +21,7 @@ _passed: Counter[str] = Counter()
 
 def _debugger() -> Any:
     """A debugger that reads the terminal also where the process was started without it."""
-    debugger: Any = importlib.import_module("pdb").Pdb  # loaded for those who debug
+    debugger = importlib.import_module("pdb").Pdb  # loaded for those who debug
 
     class Terminal(debugger):
         def interaction(self, *args: object, **kwargs: object) -> None:

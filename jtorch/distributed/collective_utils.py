@@ -6,13 +6,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import jtorch as torch
 
 from .collectives import all_gather as _gather_tensors
 from .group import get_world_size
 from .objects import all_gather_object, broadcast_object_list
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
+
 
 __all__ = ["SyncPayload", "all_gather", "all_gather_object_enforce_type", "broadcast"]
 
@@ -30,7 +34,7 @@ class SyncPayload(Generic[T]):
     exception: Exception | None = None
 
 
-def _payload(data_or_fn: object, stage_name: str | None, success: bool) -> SyncPayload[Any]:
+def _payload(data_or_fn: object, stage_name: str | None, success: bool) -> SyncPayload[object]:
     if not callable(data_or_fn):
         return SyncPayload(stage_name, success, data_or_fn)
     try:
@@ -99,7 +103,7 @@ def all_gather(data_or_fn: object, stage_name: str | None = None, pg: Any = None
                 f"all_gather failed with exception {own.exception}"
             ) from own.exception
         return [own.payload]
-    rows: list[Any] = [None] * get_world_size(pg)
+    rows: Values = [None] * get_world_size(pg)
     all_gather_object_enforce_type(pg, rows, own)
     words, failed, values = "", [], []
     for rank, row in enumerate(rows):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from ._lanes import GATHERED, Disagreement, Ticket, folded
 from .group import GroupMember, ProcessGroup, world
 from .monitoring import wait_for_all
 from .works import Work, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._lanes import Alone
 
 
 def refuse(name: str, value: object) -> None:
@@ -149,11 +154,11 @@ def averaged(total: np.ndarray, kind: str, processes: int) -> np.ndarray:
 
 def reducing(
     name: str, array: np.ndarray, kind: str, words: str, ahead: Ticket | None = None
-) -> Any:
+) -> Callable[[Alone], np.ndarray]:
     """The task that combines the processes' arrays; ``ahead`` is what ``agreeing`` gave for it."""
     what = what_is_done(name, kind, array.dtype.name, words)
 
-    def task(lane: Any) -> np.ndarray:
+    def task(lane: Alone) -> np.ndarray:
         if ahead is not None and ahead.error is not None:
             raise ahead.error
         return averaged(
@@ -390,7 +395,7 @@ def all_gather(
     what = what_is_done("all_gather", array.dtype.name)
     expected = [t.numel() * array.itemsize for t in tensor_list]
 
-    def task(lane: Any) -> list[np.ndarray]:
+    def task(lane: Alone) -> list[np.ndarray]:
         return _fitting(lane.gather(what, bytes_of(array), False), expected, pg)
 
     def write(rows: list[np.ndarray]) -> None:

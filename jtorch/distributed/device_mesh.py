@@ -56,7 +56,7 @@ class DeviceMesh:
         self._ranks: list[int] = self.mesh.flatten().tolist()
         if len(set(self._ranks)) != len(self._ranks):
             raise ValueError(f"ranks list must not contain duplicate entries, got {self._ranks}")
-        self._groups: list[Any] = []
+        self._groups = []
         self._coordinate: tuple[int, ...] | None = None
         if _init_backend:
             if not is_initialized():
@@ -82,7 +82,7 @@ class DeviceMesh:
             at //= size
         return tuple(reversed(found))
 
-    def _along(self, dim: int) -> Any:
+    def _along(self, dim: int) -> ProcessGroup | None:
         """Makes the groups along a dimension, which all processes do; this process's."""
         rows = self.mesh.movedim(dim, -1).reshape(-1, self.mesh.shape[dim]).tolist()
         if len(rows) == 1 and rows[0] == list(range(get_world_size())):

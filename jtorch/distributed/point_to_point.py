@@ -284,7 +284,7 @@ def recv(
 ) -> int:
     """Receives a tensor, without ``src`` from anyone; the rank of the sender, -1 outside of the
     group."""
-    work: Any = irecv(tensor, src, group, tag, group_src)
+    work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
     work.wait()

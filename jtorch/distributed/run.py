@@ -245,7 +245,7 @@ def config_from_args(args: argparse.Namespace) -> tuple[LaunchConfig, str, list[
                 f"torch.distributed.run --{name.replace('_', '-')} is not offered by jtorch"
             )
     low, high = parse_min_max_nnodes(str(args.nnodes))
-    settings: dict[str, Any] = _settings(args.rdzv_conf)
+    settings = _settings(args.rdzv_conf)
     if args.rdzv_backend == "static":
         settings.setdefault("rank", args.node_rank)
     if args.max_restarts < 0:

@@ -257,7 +257,7 @@ class TCPStore(Store):
         where: Any = self._server.memory if self._server else self._client
         return where.ask(name, timeout, *arguments)
 
-    def _soon(self, name: str, *arguments: object) -> Any:
+    def _soon(self, name: str, *arguments: object) -> object:
         """An operation that waits for no key, of a store whose holder may have ended or hang: at
         most some seconds."""
         return (

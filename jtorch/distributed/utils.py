@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Container, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import nn
@@ -14,6 +14,9 @@ from jtorch.nn.utils.rnn import PackedSequence
 from .collectives import broadcast as _broadcast
 from .group import world as _world
 from .objects import all_gather_object as _all_gather_object
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Arguments, Values
 
 
 def _pack_kwargs(*args: object, **kwargs: object) -> tuple[tuple[object, ...], tuple[str, ...]]:
@@ -69,14 +72,14 @@ def _cast_forward_inputs(
     if dtype is None:
         return args, kwargs
 
-    def cast(x: torch.Tensor) -> Any:
+    def cast(x: torch.Tensor) -> torch.Tensor:
         return x.to(dtype) if x.is_floating_point() else x
 
     return _apply_to_tensors(cast, args), _apply_to_tensors(cast, kwargs)
 
 
 def _to_kwargs(
-    inputs: tuple[Any, ...],
+    inputs: Arguments,
     kwargs: Mapping[str, object] | None,
     target_device: torch.device,
     use_side_stream_for_tensor_copies: bool,
@@ -108,7 +111,7 @@ def _verify_param_shape_across_processes(
     group = _world(process_group)
     if group.size() == 1:
         return
-    rows: list[Any] = [None] * group.size()
+    rows: Values = [None] * group.size()
     _all_gather_object(rows, [(tuple(t.shape), str(t.dtype)) for t in tensors], group=group)
     mine = group.rank()
     for rank, row in enumerate(rows):

@@ -122,7 +122,7 @@ class Work:
 
         It is done when this is called: callbacks that are added to it run at once.
         """
-        future: Any = Future()
+        future = Future()
         try:
             self.wait()
         except DistBackendError as e:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor, inf
@@ -33,6 +33,10 @@ from .poisson import Poisson
 from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
 from .utils import _sum_rightmost, euler_constant
+
+if TYPE_CHECKING:
+    from .distribution import Distribution
+
 
 __all__ = [
     "_kl_bernoulli_bernoulli",
@@ -249,7 +253,7 @@ def _kl_dirichlet_dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
     return normalizers + ((a - b) * (a.digamma() - total.digamma().unsqueeze(-1))).sum(-1)
 
 
-def _same_events(p: Any, q: Any, kind: str) -> int:
+def _same_events(p: Distribution, q: Distribution, kind: str) -> int:
     """The size of the vectors of both."""
     if p.event_shape != q.event_shape:
         raise ValueError(
@@ -269,13 +273,13 @@ def _solved(q: Any, *factors: Tensor) -> list[Tensor]:
     ]
 
 
-def _whitening(q: Any) -> Tensor:
+def _whitening(q: LowRankMultivariateNormal) -> Tensor:
     """``A`` for which the precision of the low-rank ``q`` is ``inv(D) - A.T @ A``."""
     scaled = q._unbroadcasted_cov_factor.mT / q._unbroadcasted_cov_diag.unsqueeze(-2)
     return torch.linalg.solve_triangular(q._capacitance_tril, scaled, upper=False)
 
 
-def _lowrank_distance(p: Any, q: Any) -> Tensor:
+def _lowrank_distance(p: Any, q: LowRankMultivariateNormal) -> Tensor:
     return _batch_lowrank_mahalanobis(
         q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag, q.loc - p.loc, q._capacitance_tril
     )

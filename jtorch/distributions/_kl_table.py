@@ -5,12 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import total_ordering
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor, inf
 
 from .distribution import Distribution
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function
+
 
 #: Functions by pairs of classes.
 _KL_REGISTRY: dict[tuple[type, type], Callable[..., object]] = {}
@@ -32,7 +36,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
         if not isinstance(kind, type):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
-    def register(function: Callable[..., object]) -> Any:
+    def register(function: Callable[..., object]) -> Function:
         _KL_REGISTRY[type_p, type_q] = function
         _KL_MEMOIZE.clear()
         return function
@@ -61,7 +65,7 @@ class _Match:
         return True
 
 
-def _dispatch_kl(type_p: type, type_q: type) -> Any:
+def _dispatch_kl(type_p: type, type_q: type) -> Function:
     """The function for two classes, or NotImplemented."""
     matches = [(p, q) for p, q in _KL_REGISTRY if issubclass(type_p, p) and issubclass(type_q, q)]
     if not matches:

@@ -209,7 +209,7 @@ def _widened(
     constraint: constraints._GreaterThan | constraints._Interval | constraints._Real,
     event_dim: int,
     name: str,
-) -> Any:
+) -> Constraint:
     """A constraint whose points have ``event_dim`` dimensions."""
     if event_dim < constraint.event_dim:
         raise AssertionError(

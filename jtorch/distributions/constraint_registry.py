@@ -8,11 +8,15 @@ optimisers want; ``biject_to`` has a Jacobian, and is what samplers want.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import constraints, transforms
 from ._transform import Transform
 from .utils import _all_numbers
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function
+
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
@@ -27,7 +31,7 @@ class ConstraintRegistry:
     """
 
     def __init__(self) -> None:
-        self._registry: dict[type, Callable[[Any], Any]] = {}
+        self._registry = {}
         super().__init__()
 
     def register(self, constraint: Any, factory: Any = None) -> Any:
@@ -66,7 +70,7 @@ transform_to = ConstraintRegistry()
 def _for(*kinds: object) -> Callable[[Any], Any]:
     """Registers a function for these kinds in both registries."""
 
-    def register(factory: Callable[..., object]) -> Any:
+    def register(factory: Callable[..., object]) -> Function:
         for kind in kinds:
             biject_to.register(kind, factory)
             transform_to.register(kind, factory)
@@ -133,15 +137,15 @@ def _transform_to_positive_definite(constraint: object) -> Transform:
 def _register_nested(registry: ConstraintRegistry) -> None:
     """Constraints made of others take the transforms of their parts from the same registry."""
 
-    def independent(c: Any) -> Any:
+    def independent(c: Any) -> object:
         return transforms.IndependentTransform(
             registry(c.base_constraint), c.reinterpreted_batch_ndims
         )
 
-    def cat(c: Any) -> Any:
+    def cat(c: Any) -> transforms.CatTransform:
         return transforms.CatTransform([registry(part) for part in c.cseq], c.dim, c.lengths)
 
-    def stack(c: Any) -> Any:
+    def stack(c: constraints._Sequence) -> transforms.StackTransform:
         return transforms.StackTransform([registry(part) for part in c.cseq], c.dim)
 
     registry.register(constraints.independent, independent)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 import jtorch as torch
 from jtorch import Tensor
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+
 
 __all__ = [
     "Constraint",
@@ -79,7 +83,7 @@ class Constraint:
 class _WithBounds(Constraint):
     """A region that is described by bounds, which its ``repr`` shows."""
 
-    def _bounds(self) -> dict[str, Any]:
+    def _bounds(self) -> Named:
         return {k: v for k, v in vars(self).items() if k in ("lower_bound", "upper_bound")}
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import jtorch as torch
 from jtorch import Tensor
@@ -13,6 +13,10 @@ from jtorch.autograd.function import once_differentiable
 from . import constraints
 from .constraints import Constraint
 from .exp_family import ExponentialFamily
+
+if TYPE_CHECKING:
+    from ..autograd.function_node import FunctionCtx
+
 
 __all__ = ["Dirichlet"]
 
@@ -35,7 +39,7 @@ class _Dirichlet(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+    def backward(ctx: FunctionCtx, grad_output: Tensor) -> Tensor:
         x, concentration = ctx.saved_tensors
         return _Dirichlet_backward(x, concentration, grad_output)
 

@@ -140,7 +140,7 @@ class Distribution:
                 new.__dict__[name] = value.expand(batch_shape + value.shape[value.dim() - rank :])
         return self._finished(cls, new, batch_shape)
 
-    def _finished(self, cls: Any, new: Any, batch_shape: torch.Size) -> Any:
+    def _finished(self, cls: Any, new: Distribution, batch_shape: torch.Size) -> Any:
         """Ends an ``expand``: initialises what comes above ``cls`` in ``new``, without checks, and
         takes over the setting for later."""
         super(cls, new).__init__(batch_shape, self.event_shape, validate_args=False)

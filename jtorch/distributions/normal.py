@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor
@@ -78,7 +78,7 @@ class Normal(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        log_scale: Any = math.log(self.scale) if _all_numbers(self.scale) else self.scale.log()
+        log_scale = math.log(self.scale) if _all_numbers(self.scale) else self.scale.log()
         return (
             -((value - self.loc) ** 2) / (2 * self.scale**2)
             - log_scale

@@ -42,7 +42,7 @@ class TransformedDistribution(Distribution):
     arg_constraints: dict[str, Constraint] = {}
 
     def __init__(
-        self, base_distribution: Any, transforms: Any, validate_args: bool | None = None
+        self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None
     ) -> None:
         if isinstance(transforms, Transform):
             self.transforms: list[Any] = [transforms]

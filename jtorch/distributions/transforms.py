@@ -400,7 +400,7 @@ class StickBreakingTransform(Stateless):
     bijective = True
 
     @staticmethod
-    def _offset(x: Tensor, n: int) -> Any:
+    def _offset(x: Tensor, n: int) -> Tensor:
         """Logarithms of how many parts each number leaves over: shifted by them, zeros make equal
         parts."""
         return (n + 1 - x.new_ones(n).cumsum(-1)).log()
@@ -586,7 +586,7 @@ class StackTransform(_PartsTransform):
     def with_cache(self, cache_size: int = 1) -> Self:
         return self._cached(cache_size, StackTransform, self.transforms, self.dim)
 
-    def _slice(self, value: Tensor, name: str = "x", dims_of: str = "tensor") -> list[Any]:
+    def _slice(self, value: Tensor, name: str = "x", dims_of: str = "tensor") -> list[Tensor]:
         self._check(value, dims_of, name, len(self.transforms), "len(transforms)")
         return [value.select(self.dim, i) for i in range(value.size(self.dim))]
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 import jtorch as torch
 from jtorch import Tensor
 from jtorch.overrides import is_tensor_like
 from jtorch.types import _Number
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+
 
 euler_constant: Final[float] = 0.57721566490153286060
 
@@ -41,7 +45,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     if all(tensors):
         return torch.broadcast_tensors(*values)
     first = next((v for v in values if isinstance(v, Tensor)), None)
-    like: dict[str, Any] = (
+    like: Named = (
         {"dtype": torch.get_default_dtype()}
         if first is None
         else {"dtype": first.dtype, "device": first.device}
@@ -111,11 +115,11 @@ class lazy_property(Generic[T, R]):
 
     @overload
     def __get__(
-        self, instance: None, obj_type: Any = None
+        self, instance: None, obj_type: object = None
     ) -> _lazy_property_and_property[T, R]: ...
 
     @overload
-    def __get__(self, instance: T, obj_type: Any = None) -> R: ...
+    def __get__(self, instance: T, obj_type: object = None) -> R: ...
 
     def __get__(self, instance: Any, obj_type: Any = None) -> Any:
         if instance is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._decomp import core_aten_decompositions
@@ -36,6 +36,10 @@ from .dynamic_shapes import (
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from .graph_signature import ExportBackwardSignature, ExportGraphSignature
 from .unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named, Values
+
 
 __all__ = [
     "AdditionalInputs", "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram",
@@ -170,7 +174,7 @@ def _sources(names: list[str], values: tuple[object, ...]) -> list[str]:
     return found
 
 
-def _state(mod: torch.nn.Module, traced: _trace.Traced) -> tuple[dict[str, Any], dict[str, Any]]:
+def _state(mod: torch.nn.Module, traced: _trace.Traced) -> tuple[Named, Named]:
     state = dict(mod.state_dict(keep_vars=True))
     constants = dict(traced.constants)
     buffers = dict(mod.named_buffers())
@@ -227,7 +231,7 @@ def _same_at(
 ) -> bool:
     """Whether the program is the same where a size is ``n``."""
     hints = {**{s: hint for s, (hint, _, _) in made.symbols.items()}, name: n}
-    sizes: list[Any] = made.sizes
+    sizes: Values = made.sizes
     other_env = ShapeEnv(made.symbols, strict=True)
     if name in made.symbols:
         other_env = ShapeEnv(strict=True)
@@ -297,7 +301,7 @@ def load(
     return read(f, extra_files)
 
 
-def stablehlo(ep: ExportedProgram, *, platforms: tuple[str, ...] | None = None) -> Any:
+def stablehlo(ep: ExportedProgram, *, platforms: tuple[str, ...] | None = None) -> object:
     """The program as ``jax.export.Exported``: StableHLO, whose sizes are symbols where the
     program's are.
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.tensor.symbols import Float, Sym, Truth, exact
 from jtorch.fx.experimental.proxy_tensor import _OF_COMPARISONS
 from jtorch.fx.proxy import Proxy
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Arguments
+    from .._src.tensor.unknowns import Unknowns
+    from ..fx.node import Node
+    from ._trace import ExportTracer
+
 
 __all__ = ["assert_said", "computed", "is_assertion"]
 
@@ -18,12 +25,12 @@ _SIGNS = {f: sign for sign, f in _OF_COMPARISONS.items()}
 _ASSERT = torch.ops.aten._assert_scalar.default
 
 
-def is_assertion(node: Any) -> bool:
+def is_assertion(node: Node) -> bool:
     """Whether a node checks a number where the program runs."""
     return node.target is _ASSERT
 
 
-def computed(node: Any, args: Any) -> Any:
+def computed(node: Node, args: Arguments) -> Any:
     """What a node of a graph gives for numbers that data decide; None if it is none of those.
 
     Comparisons are not asked for, since what was said of the numbers holds while a graph is traced
@@ -54,7 +61,7 @@ def assert_said(tracer: Any) -> None:
     """
     data, graph = tracer.data, tracer.graph
     known: dict[str, Any] = {}
-    last: dict[str, Any] = {}
+    last = {}
     for name in data.bounds:
         if name not in data.fixed:
             proxy = tracer.size(data.env.symbol(name))
@@ -94,7 +101,7 @@ def assert_said(tracer: Any) -> None:
         )
 
 
-def _is_bound(data: Any, sign: str, left: object, right: object) -> bool:
+def _is_bound(data: Unknowns, sign: str, left: object, right: object) -> bool:
     """Whether a comparison only says what the bounds of a symbol say, or less."""
     name = data.bare(left)
     if name is None or type(right) is not int or sign not in (">=", "<="):
@@ -103,7 +110,7 @@ def _is_bound(data: Any, sign: str, left: object, right: object) -> bool:
     return bound is not None and (bound >= right if sign == ">=" else bound <= right)
 
 
-def _behind_source(node: Any) -> None:
+def _behind_source(node: Node) -> None:
     """Moves the node that reads a size, or a truth value as a number, behind the operator that
     gives the tensor or value."""
     if (
@@ -116,7 +123,7 @@ def _behind_source(node: Any) -> None:
         source.append(node)
 
 
-def _node(tracer: Any, x: object, last: dict[str, Any], name: str) -> Any:
+def _node(tracer: ExportTracer, x: object, last: dict[str, Node], name: str) -> Any:
     """The node of a size; what computes it stands before its check, which comes later where the
     program itself computes it later."""
     if type(x) is int:

@@ -7,7 +7,7 @@ import io
 import json
 import operator
 import zipfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._higher_order_ops.operators import OPERATORS
@@ -38,10 +38,19 @@ from .graph_signature import (
     TensorArgument,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._higher_order_ops.operators import HigherOrderOperator
+    from .._src.aten.overloads import OpOverload
+    from .._src.facts.kinds import Function, Named
+    from ..nn.modules.module import Module
+
+
 _FORMAT = "jtorch-exported-program-1"
 _LARGEST = 1 << 28
 #: What a graph may call besides operators.
-_FUNCTIONS: dict[str, Any] = {
+_FUNCTIONS: Named = {
     "getitem": operator.getitem, "add": operator.add, "sub": operator.sub, "mul": operator.mul,
     "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg, "pow": operator.pow,
     "set_grad_enabled": torch._C._set_grad_enabled, "truediv": operator.truediv, "lt": operator.lt,
@@ -140,7 +149,7 @@ def write(program: ExportedProgram, f: Any, extra: dict[str, str]) -> None:
             )
 
 
-def _written(module: Any) -> dict[str, Any]:
+def _written(module: Module) -> Named:
     """A graph, and those that its operators take."""
     nodes = []
     for n in module.graph.nodes:
@@ -193,7 +202,7 @@ def _decoded(x: Any, nodes: dict[str, Node]) -> Any:
     return found
 
 
-def _called(target: str) -> Any:
+def _called(target: str) -> HigherOrderOperator | OpOverload | Callable[..., object]:
     if target in _FUNCTIONS:
         return _FUNCTIONS[target]
     parts = target.split(".")
@@ -237,7 +246,7 @@ def read(f: Any, extra: dict[str, str] | None) -> ExportedProgram:
 
 
 def _program(
-    text: dict[str, Any], state: dict[str, torch.Tensor], constants: dict[str, torch.Tensor]
+    text: Named, state: dict[str, torch.Tensor], constants: dict[str, torch.Tensor]
 ) -> ExportedProgram:
     symbols = {
         n: (max(int(hint), 2), max(int(low), 2), high)
@@ -271,7 +280,7 @@ def _program(
     for spec, node in zip(inputs, [n for n in graph.nodes if n.op == "placeholder"], strict=True):
         if isinstance(spec.arg, ConstantArgument):
             node.meta["val"] = spec.arg.value
-    ranges: dict[Any, Range] = {
+    ranges: dict[object, Range] = {
         env.symbol(n): Range(low, high) for n, (_, low, high) in text["symbols"].items()
     }
     ranges |= {
@@ -297,7 +306,7 @@ def _program(
     )
 
 
-def _read_graph(text: dict[str, Any], mode: FakeTensorMode, size: Any) -> GraphModule:
+def _read_graph(text: Named, mode: FakeTensorMode, size: Function) -> GraphModule:
     """A graph as a module, with those that its operators take as its children."""
     root = torch.nn.Module()
     for name, inner in text.get("graphs", {}).items():
@@ -348,7 +357,7 @@ def _read_graph(text: dict[str, Any], mode: FakeTensorMode, size: Any) -> GraphM
     return GraphModule(root, graph)
 
 
-def _read_argument(x: Any) -> object:
+def _read_argument(x: Named) -> object:
     made = _ARGUMENTS[x["kind"]](str(x["name"]))
     if isinstance(made, ConstantArgument):
         made.value = _decoded(x["value"], {})

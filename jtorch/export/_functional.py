@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._decomp import core_aten_decompositions, is_taken_apart, taken_apart
@@ -30,6 +30,11 @@ from .graph_signature import (
     OutputSpec,
     TensorArgument,
 )
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Arguments
+    from .exported_program import ExportedProgram
+
 
 A = torch.ops.aten
 
@@ -82,7 +87,7 @@ class FunctionalMode(WithoutWrites):
 _BATCH_NORMS = frozenset((A.batch_norm.default,))
 
 
-def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any:
+def decomposed(program: Any, table: dict[object, Callable[..., object]] | None) -> ExportedProgram:
     """``ExportedProgram.run_decompositions``."""
     tracer = GradTracer()
     mode = FunctionalMode(tracer, dict(core_aten_decompositions() if table is None else table))
@@ -93,7 +98,7 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
         return program
     tracer.data = None if fake.shape_env is None else fake.shape_env.data
     first: dict[str, tuple[Any, Any]] = {}
-    results: tuple[Any, ...] = ()
+    results: Arguments = ()
     _running.append(mode)
     try:
         with (
@@ -166,16 +171,16 @@ def _like(t: FakeTensor) -> torch.Tensor:
 
 
 def _finished(
-    program: Any,
+    program: ExportedProgram,
     tracer: PythonKeyTracer,
     first: dict[str, tuple[object, object]],
     results: tuple[object, ...],
-) -> Any:
+) -> ExportedProgram:
     old = program.graph_signature
     kinds = {InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
              InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
              InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION}  # fmt: skip
-    outputs: list[Any] = []
+    outputs = []
     specs: list[OutputSpec] = []
     for spec in old.input_specs:
         value, node = first[spec.arg.name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._dynamo.exc import UserError
@@ -13,6 +13,10 @@ from jtorch._src.tensor.size_texts import evaluate
 from jtorch.utils import _pytree as pytree
 
 from .dynamic_shapes import ConstraintError, Dim, Range, _Hint
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
+
 
 __all__ = ["Plan", "plan", "spread"]
 
@@ -33,7 +37,7 @@ class Plan:
     """
 
     def __init__(self) -> None:
-        self.sizes: list[list[Any] | None] = []
+        self.sizes: list[Values | None] = []
         self.symbols: dict[str, tuple[int, int, int | None]] = {}
         self.ranges: dict[str, Range] = {}
         self.automatic: dict[str, None] = {}
@@ -129,7 +133,7 @@ def plan(leaves: list[tuple[str, object, object]]) -> Plan:
                 f"Unexpected dimensions in the dynamic shape {spec!r} of {source}, which has "
                 f"{value.ndim}"
             )
-        sizes: list[Any] = []
+        sizes = []
         for d, n in enumerate(value.shape):
             sizes.append(
                 _size(
@@ -145,7 +149,7 @@ def plan(leaves: list[tuple[str, object, object]]) -> Plan:
     return made
 
 
-def _size(made: Plan, leaf: int, where: str, d: int, n: int, dim: Any) -> Any:
+def _size(made: Plan, leaf: int, where: str, d: int, n: int, dim: Dim | _Hint | None) -> Any:
     if dim is None or dim is Dim.STATIC:
         return n
     if type(dim) is int:
@@ -225,7 +229,11 @@ def _user_error(text: str) -> Exception:
     return UserError(text)
 
 
-def spread(dynamic_shapes: Any, names: list[str], args: Any) -> list[Any]:
+def spread(
+    dynamic_shapes: tuple[object, ...] | dict[str, object] | None,
+    names: list[str],
+    args: tuple[torch.Tensor | float, ...],
+) -> Values:
     """What varies of each leaf of the arguments, given by name or by position, nested as they are.
 
     Raises:
@@ -258,7 +266,7 @@ def spread(dynamic_shapes: Any, names: list[str], args: Any) -> list[Any]:
     return found
 
 
-def _spread(name: str, arg: object, spec: object) -> list[Any]:
+def _spread(name: str, arg: object, spec: object) -> Values:
     if spec is None:
         return [None] * len(pytree.tree_leaves(arg))
     if isinstance(arg, (list, tuple)) and not isinstance(arg, torch.Size):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch._src.tensor.shape_env import ConstraintViolation, env_of
 from jtorch._src.tensor.size_texts import evaluate, in_torchs_words
@@ -14,6 +14,10 @@ from jtorch._src.tensor.size_texts import evaluate, in_torchs_words
 from ..core import Tensor
 from ._plan import Plan
 from .dynamic_shapes import ConstraintError, Range
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Operand
+
 
 __all__ = ["solved"]
 
@@ -25,7 +29,7 @@ _UNLIKE = re.compile(r"tensor a \((.+?)\) must match the size of tensor b \((.+?
 _MIRRORED = {">": "<", "<=": ">=", "<": ">", ">=": "<="}
 
 
-def solved(made: Plan, flat: list[Any], trace: Callable[..., object]) -> tuple[Plan, Any]:
+def solved(made: Plan, flat: list[Operand], trace: Callable[..., object]) -> tuple[Plan, Any]:
     """What is said of the sizes with as few changes as a trace needs, and the trace. Sizes with a
     name are never changed.
 
@@ -84,7 +88,7 @@ def _searched(
 
 
 def _changes(
-    made: Plan, refused: ConstraintViolation, flat: list[Any], free: set[str]
+    made: Plan, refused: ConstraintViolation, flat: list[Operand], free: set[str]
 ) -> Iterator[Callable[[Plan], None]]:
     """What may be said of the sizes that a violation speaks of, the likeliest first."""
     spoken = [n for n in refused.met if n in free and n in made.symbols]

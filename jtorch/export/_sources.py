@@ -35,7 +35,7 @@ class Functions(TorchFunctionMode):
         super().__init__()
         self.now: Callable[..., object] | None = None
         self.called: tuple[str, str] | None = None
-        self.counts: dict[Any, int] = {}
+        self.counts = {}
 
     def __torch_function__(
         self,
@@ -56,7 +56,7 @@ class Functions(TorchFunctionMode):
             self.now, self.called = before
 
 
-def _named(func: Any) -> tuple[str, str]:
+def _named(func: object) -> tuple[str, str]:
     """A function's name, and the kind of thing that it is in PyTorch."""
     name = getattr(func, "__name__", type(func).__name__)
     if name == "__get__":
@@ -70,7 +70,7 @@ def _named(func: Any) -> tuple[str, str]:
     return name, "builtin_function_or_method" if getattr(torch, name, None) is func else "function"
 
 
-def source(func: Any, kind: type | None) -> object:
+def source(func: object, kind: type | None) -> object:
     """What a node's operator was called by, for ``node.meta["source_fn_stack"]``.
 
     Args:

@@ -4,8 +4,7 @@ whose sizes may be symbols."""
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -24,8 +23,14 @@ from jtorch.fx.node import map_arg
 from ._trace import keeps
 from .graph_signature import InputKind, OutputKind
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Named, Row, Values
+    from ..fx.node import Node
+    from ..nn.modules.module import Module
+    from .exported_program import ExportedProgram
 
-def exported(program: Any, platforms: tuple[str, ...] | None) -> object:
+
+def exported(program: ExportedProgram, platforms: tuple[str, ...] | None) -> object:
     """``jax.export.Exported`` of a program."""
     for node in (n for graph in graphs_of(program.graph_module) for n in graph.nodes):
         schema = getattr(node.target, "_schema", None)
@@ -75,7 +80,7 @@ def exported(program: Any, platforms: tuple[str, ...] | None) -> object:
     raise AssertionError(last)
 
 
-def _trains(node: Any) -> bool:
+def _trains(node: Node) -> bool:
     """Whether a normalisation moves its running statistics, which its schema does not say."""
     return (
         node.target is torch.ops.aten.batch_norm.default
@@ -84,9 +89,9 @@ def _trains(node: Any) -> bool:
     )
 
 
-def _specs(program: Any, lows: dict[str, int]) -> list[Any]:
+def _specs(program: ExportedProgram, lows: dict[str, int]) -> Values:
     """The caller's tensors as JAX describes them, with symbols of one scope."""
-    dims: dict[str, Any] = {}
+    dims = {}
     if lows:
         bounds = [f"{n} >= {low}" for n, low in lows.items()]
         bounds += [f"{n} <= {r.upper}" for n, r in program.ranges.items() if r.upper is not None]
@@ -103,10 +108,10 @@ def _specs(program: Any, lows: dict[str, int]) -> list[Any]:
     return found
 
 
-def _runner(program: Any) -> Any:
+def _runner(program: Any) -> Function:
     signature = program.graph_signature
 
-    def run(state: dict[str, jax.Array], *inputs: object) -> tuple[list[Any], dict[str, Any]]:
+    def run(state: dict[str, jax.Array], *inputs: object) -> tuple[Values, Named]:
         given = iter(inputs)
         values: list[Any] = []
         for node, spec in zip(
@@ -122,8 +127,8 @@ def _runner(program: Any) -> Any:
                 )
         with unrecorded():
             outs = _interpreted(program.graph_module, values)
-        results: list[Any] = []
-        changed: dict[str, Any] = {}
+        results = []
+        changed = {}
         for value, spec in zip(outs, signature.output_specs, strict=True):
             array = (
                 value.jax()
@@ -142,7 +147,7 @@ def _runner(program: Any) -> Any:
     return run
 
 
-def _interpreted(module: Any, values: list[torch.Tensor]) -> tuple[object, ...]:
+def _interpreted(module: Module, values: list[torch.Tensor]) -> tuple[object, ...]:
     """What a graph gives for the values of its inputs."""
     inputs = iter(values)
     env: dict[Any, Any] = {}
@@ -176,7 +181,7 @@ def _float_of(size: object) -> jax.Array:
 
 
 #: Functions of sizes, and of floats that are computed of them, on JAX's expressions and values.
-_OF_SIZES: dict[Any, Callable[..., Any]] = {
+_OF_SIZES = {
     torch.sym_float: _float_of, torch.sym_sqrt: lambda x: jnp.sqrt(_float_of(x)),
     operator.truediv: lambda a, b: _float_of(a) / _float_of(b),
 }  # fmt: skip
@@ -190,7 +195,7 @@ def _refuse_float(target: object, name: str, x: object) -> None:
         )
 
 
-def _numbers(node: Any, args: tuple[object, ...]) -> Any:
+def _numbers(node: Node, args: tuple[object, ...]) -> Row:
     """Sizes that an operator takes for numbers, and floats that were computed of sizes, as
     tensors."""
     target = node.target

@@ -8,7 +8,7 @@ import inspect
 import keyword
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._dynamo.exc import UserError
@@ -45,6 +45,11 @@ from .graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named, Row, Values
+    from ..fx.graph import Graph
+    from ..nn.modules.module import Module
 
 
 class _Stack:
@@ -114,7 +119,7 @@ class ExportTracer(GradTracer):
         self.record_stack_traces = True
         self.stack = stack
         self.functions = Functions()
-        self.names: dict[tuple[Any, ...], int] = {}
+        self.names = {}
 
     def create_node(self, *args: Any, **kwargs: object) -> object:
         """Adds a node to the graph."""
@@ -263,7 +268,7 @@ def trace(
     kwargs: dict[str, float],
     plan: Plan,
     env: ShapeEnv,
-    sizes: list[Any],
+    sizes: Values,
 ) -> Traced:
     """Calls ``module`` once on fake tensors, with the given sizes for each leaf of the
     arguments."""
@@ -272,9 +277,9 @@ def trace(
     )
     tracer = ExportTracer(_Stack(module))
     tracer.data = unknowns.of(env)
-    fakes: dict[int, Any] = {}
+    fakes = {}
     inputs: list[InputSpec] = []
-    owners: dict[int, tuple[Any, str, Any]] = {}
+    owners = {}
 
     def take(
         prefix: str, name: str, value: torch.Tensor, kind: InputKind, persistent: bool | None = None
@@ -299,7 +304,7 @@ def trace(
         for n in _leaf_names(name, value)
     ]
     flat, in_spec = pytree.tree_flatten((args, kwargs))
-    given: list[Any] = []
+    given = []
     first_user = None
     for name, value, wanted in zip(leaf_names, flat, sizes, strict=True):
         proxy = tracer.create_proxy("placeholder", name, (), {})
@@ -353,11 +358,11 @@ def _input(
 
 
 def _called(
-    module: Any,
+    module: Module,
     tracer: ExportTracer,
     mode: FakeTensorMode,
     fakes: dict[int, torch.Tensor],
-    call: Any,
+    call: Row,
     owners: Any,
 ) -> object:
     args, kwargs = call
@@ -404,10 +409,10 @@ def _output(tracer: ExportTracer, x: object) -> tuple[object, ...]:
 
 
 def _lifted(
-    module: Any, tracer: ExportTracer, graph: Any, inputs: list[InputSpec], first_user: object
-) -> dict[str, Any]:
+    module: Module, tracer: ExportTracer, graph: Any, inputs: list[InputSpec], first_user: object
+) -> Named:
     """Makes tensors from outside inputs, before the caller's; gives them by name."""
-    constants: dict[str, Any] = {}
+    constants = {}
     attributes = {
         id(x): f"{path}.{n}" if path else n
         for path, m in module.named_modules()
@@ -430,7 +435,7 @@ def _lifted(
     return constants
 
 
-def subgraphs(root: Any) -> torch.nn.Module:
+def subgraphs(root: Module) -> torch.nn.Module:
     """A module with nothing of another one but the graphs that operators take."""
     made = torch.nn.Module()
     for name, child in root._modules.items():
@@ -459,7 +464,7 @@ def keeps(node: Node) -> bool:
     )
 
 
-def _checks(node: Any) -> bool:
+def _checks(node: Node) -> bool:
     """Whether an operator looks at a tensor and gives nothing, or takes graphs with such operators;
     what is said of sizes is not meant."""
     if isinstance(node.target, HigherOrderOperator):
@@ -481,13 +486,13 @@ def _inside(node: Any) -> Iterator[Any]:
             yield inner
 
 
-def _without_dead(graph: Any) -> None:
+def _without_dead(graph: Graph) -> None:
     for node in reversed(list(graph.nodes)):
         if not node.users and not keeps(node) and not _checks(node):
             graph.erase_node(node)
 
 
-def _sizes_first(graph: Any) -> None:
+def _sizes_first(graph: Graph) -> None:
     """Moves the sizes of inputs to the front, where PyTorch has them."""
     size_of = torch.ops.aten.sym_size.int
     found = [n for n in graph.nodes if n.target is size_of and n.args[0].op == "placeholder"]
@@ -498,7 +503,7 @@ def _sizes_first(graph: Any) -> None:
             body = node
 
 
-def _without_unused(graph: Any, inputs: list[InputSpec]) -> list[InputSpec]:
+def _without_unused(graph: Graph, inputs: list[InputSpec]) -> list[InputSpec]:
     """The inputs without state that the program does not use, which PyTorch leaves out of graphs
     where it reads the bytecode."""
     placeholders = {n.name: n for n in graph.nodes if n.op == "placeholder"}
@@ -529,13 +534,13 @@ def _sources_of_state(graph: Any, inputs: list[InputSpec]) -> None:
                 node.meta["source_fn_stack"] = last
 
 
-def evaluated(graph: Any, sizes: dict[str, int]) -> list[object]:
+def evaluated(graph: Graph, sizes: dict[str, int]) -> list[object]:
     """The operators of a graph with numbers in place of sizes, to be compared with those of
     another."""
-    number: dict[Any, Any] = {}
+    number = {}
     found = []
 
-    def value(x: Any) -> Any:
+    def value(x: object) -> Any:
         if isinstance(x, Node):
             val = x.meta.get("val")
             if isinstance(val, Sym):

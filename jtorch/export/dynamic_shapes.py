@@ -125,7 +125,7 @@ def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes: object)
     Raises:
         AssertionError: if the text suggests nothing.
     """
-    fixes: dict[str, Any] = {}
+    fixes = {}
     named = {
         dim.__name__: dim for dim in pytree.tree_leaves(dynamic_shapes) if isinstance(dim, Dim)
     }
@@ -136,7 +136,7 @@ def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes: object)
     if not fixes:
         raise AssertionError("the message suggests no fixes")
 
-    def fixed(dim: object) -> Any:
+    def fixed(dim: object) -> object:
         if not isinstance(dim, Dim) or dim.root.__name__ not in fixes:
             return dim
         root = fixes[dim.root.__name__]
@@ -220,7 +220,7 @@ class ShapesCollection:
     """
 
     def __init__(self) -> None:
-        self._shapes: dict[int, tuple[Any, Any]] = {}
+        self._shapes = {}
 
     def __setitem__(self, t: object, shape: object) -> None:
         if not isinstance(t, torch.Tensor):
@@ -273,7 +273,7 @@ class AdditionalInputs:
     vary."""
 
     def __init__(self) -> None:
-        self._examples: list[tuple[tuple[Any, ...], dict[str, Any] | None]] = []
+        self._examples: list[tuple[tuple[object, ...], dict[str, object] | None]] = []
 
     def add(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
         """Adds an example.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.tensor.size_texts import evaluate
@@ -17,6 +17,14 @@ from jtorch.utils import _pytree as pytree
 
 from ._functional import decomposed
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, OutputKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .._src.facts.kinds import Named
+    from ..fx.node import Node
+    from .graph_signature import InputSpec
+
 
 __all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature"]
 
@@ -184,7 +192,7 @@ class ExportedProgram:
             return self._constants[spec.target]
         return self._state_dict[spec.target]
 
-    def flat_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    def flat_inputs(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[object]:
         """The leaves of a call's arguments, which are checked.
 
         Raises:
@@ -195,7 +203,7 @@ class ExportedProgram:
         self._check(flat)
         return flat
 
-    def nested_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    def nested_inputs(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[object]:
         """The leaves of a call's arguments.
 
         Raises:
@@ -225,7 +233,7 @@ class ExportedProgram:
                 )
         return flat
 
-    def _check(self, flat: list[Any]) -> None:
+    def _check(self, flat: list[object]) -> None:
         users = [s for s in self._graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
         known: dict[str, tuple[int, str]] = {}
         derived: list[tuple[str, str, int]] = []
@@ -279,7 +287,7 @@ class ExportedProgram:
                 )
 
     @property
-    def ranges(self) -> dict[str, Any]:
+    def ranges(self) -> Named:
         """``range_constraints`` by the symbols' names."""
         return {str(k): v for k, v in self._range_constraints.items()}
 
@@ -383,12 +391,12 @@ class _Nesting:
     def __init__(self, program: ExportedProgram) -> None:
         self.program = program
 
-    def __call__(self, module: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __call__(self, module: object, args: tuple[object, ...], kwargs: dict[str, float]) -> None:
         """Raises what the program raises for arguments that are nested otherwise."""
         del module
         self.program.nested_inputs(args, kwargs)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Nesting:
+    def __deepcopy__(self, memo: dict[int, object]) -> _Nesting:
         return self
 
 
@@ -400,7 +408,7 @@ class GuardsFn(torch.nn.Module):
         super().__init__()
         self.nesting = _Nesting(program)
 
-    def forward(self, *flat: Any) -> None:
+    def forward(self, *flat: object) -> None:
         """Raises AssertionError for what the program does not allow."""
         self.nesting.program._check(list(flat))
 
@@ -408,7 +416,7 @@ class GuardsFn(torch.nn.Module):
 def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
     root = torch.nn.Module()
     graph = Graph()
-    copies: dict[Any, Any] = {}
+    copies = {}
     specs = {s.arg.name: s for s in program.graph_signature.input_specs}
     written = {
         s.arg.name: s
@@ -471,7 +479,7 @@ def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
     return made
 
 
-def _come_from(made: Any, node: Any, passes: list[str]) -> None:
+def _come_from(made: Node, node: Node, passes: list[str]) -> None:
     """Notes where a node of a program's module comes from."""
     made.meta = dict(node.meta)
     for name in passes:
@@ -485,7 +493,7 @@ def _come_from(made: Any, node: Any, passes: list[str]) -> None:
         made.meta["from_node"] = [source]
 
 
-def _no_mode(name: str) -> Callable[..., Any]:
+def _no_mode(name: str) -> Callable[..., None]:
     def refuse(*args: object) -> None:
         del args
         raise NotImplementedError(
@@ -502,7 +510,7 @@ def _attribute(spec: Any) -> str:
     )
 
 
-def _place(root: torch.nn.Module, spec: Any, value: Any) -> None:
+def _place(root: torch.nn.Module, spec: InputSpec, value: Any) -> None:
     path, _, leaf = _attribute(spec).rpartition(".")
     holder = root
     for part in path.split(".") if path else ():
@@ -518,7 +526,7 @@ def _place(root: torch.nn.Module, spec: Any, value: Any) -> None:
 
 
 def _write_back(
-    program: ExportedProgram, graph: Graph, node: Any, copies: Any, written: object
+    program: ExportedProgram, graph: Graph, node: Any, copies: dict[Node, Node], written: object
 ) -> None:
     """The return, after writing what the functional program gives for buffers and arguments."""
     targets = {

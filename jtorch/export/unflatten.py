@@ -8,7 +8,7 @@ import copy
 import enum
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.refusals import stand_ins as _refusals
@@ -19,6 +19,10 @@ from jtorch.utils import _pytree as pytree
 
 from .exported_program import ExportedProgram
 from .graph_signature import InputKind, OutputKind
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
+
 
 __all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatten"]
 
@@ -69,8 +73,8 @@ class FlatArgsAdapter(abc.ABC):
     @abc.abstractmethod
     def adapt(
         self,
-        target_spec: Any,
-        input_spec: Any,
+        target_spec: pytree.TreeSpec,
+        input_spec: pytree.TreeSpec,
         input_args: list[Any],
         metadata: Any = None,
         obj: Any = None,
@@ -460,7 +464,7 @@ class _Builder:
                 graph.call_function(torch.ops.aten.copy_.default, (value(target), value(n)))
         graph.output(tuple(results))
 
-    def _described(self, module: InterpreterModule) -> list[Any]:
+    def _described(self, module: InterpreterModule) -> Values:
         """What tells whether two modules run the same operators."""
         number: dict[Node, int] = {}
         found: list[Any] = []

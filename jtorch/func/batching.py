@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.protocol.recorded import apart
 from ..autograd.grad_mode import MODE
@@ -12,6 +12,10 @@ from ..core import Tensor
 from ..random import default_generator, restricted
 from .levels import Entering, Level, enter, leave, looked_at, settle
 from .trees import broadcast_and_flatten, flatten, unflatten
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Keywords, Named, Operand, Tree, Values
+
 
 #: Where libraries replace stages of ``vmap``: the names of ``torch._functorch.vmap``, once that is
 #: loaded.
@@ -82,7 +86,7 @@ def vmap(
     return wrapped
 
 
-def _replaced(stages: dict[str, Any]) -> bool:
+def _replaced(stages: Named) -> bool:
     """Whether a library put a stage of its own in the place of one."""
     own = stages["vmap_impl"].__globals__["OWN"]
     return any(stages[name] is not stage for name, stage in own.items())
@@ -161,7 +165,7 @@ def _placed(out_dims: list[int] | int, result: object) -> tuple[list[Any], Any, 
 
 
 def _outputs(
-    out_dims: list[int] | int, result: Any, func: Callable[..., object]
+    out_dims: list[int] | int, result: object, func: Callable[..., object]
 ) -> tuple[list[Any], Any, list[Any]]:
     """The flat results, their structure and their dimensions."""
     flat, spec, dims = _placed(out_dims, result)
@@ -182,15 +186,15 @@ def _outputs(
 
 
 def _run(
-    func: Callable[..., Any],
+    func: Function,
     size: int,
     dims: list[int | None],
     flat: list[Tensor],
     spec: object,
     out_dims: int | list[int],
     randomness: str,
-    kwargs: Any,
-) -> Any:
+    kwargs: Keywords,
+) -> Tree:
     level = Level(size, randomness)
     with level, restricted(randomness, level):
         inside = [a if d is None else enter(a, d, level) for a, d in zip(flat, dims, strict=True)]
@@ -275,8 +279,8 @@ def _check_not_batched(out: object, level: Level, func: Callable[..., object]) -
 def in_chunks(
     run: Callable[[int, list[Any]], Any],
     size: int,
-    dims: list[Any],
-    flat: list[Any],
+    dims: Values,
+    flat: list[Operand],
     out_dims: Any,
     randomness: str,
     chunk: int,

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import Tensor
 from .trees import flatten
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
-def given_beside(args: tuple[object, ...], kwargs: dict[str, Any], chosen: object) -> list[Tensor]:
+
+def given_beside(
+    args: tuple[object, ...], kwargs: Mapping[str, object], chosen: object
+) -> list[Tensor]:
     """The tensors among arguments that are not differentiated, into which the function may
     write."""
     taken = set(map(id, flatten(chosen)[0]))
@@ -39,7 +44,7 @@ class Given:
                     found.append(t._al.base)
         return found
 
-    def apart(self, outputs: list[Any]) -> list[Any]:
+    def apart(self, outputs: Sequence[object]) -> list[Any]:
         """Results, with copies in the place of what is, or lies in, such an argument: they keep the
         history that it loses."""
         written = self.written()

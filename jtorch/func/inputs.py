@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.engine import Lifted, Transformed
 from ..autograd.dual import INNER
@@ -12,6 +12,9 @@ from ..autograd.items import _alias_node
 from ..autograd.tape import next_seq
 from ..core import Tensor, adopted, born, from_value
 from .trees import flatten, unflatten
+
+if TYPE_CHECKING:
+    pass
 
 
 def _stands(v: object) -> bool:
@@ -94,7 +97,7 @@ class Inputs:
             or (t._node is not None and t._node.seq >= self.start)
         )
 
-    def leads_out(self, tensors: Sequence[Any]) -> bool:
+    def leads_out(self, tensors: Sequence[Tensor]) -> bool:
         """Whether the history of one of the tensors reaches something else than these inputs."""
         if not self.outer:
             return False
@@ -112,7 +115,7 @@ class Inputs:
                 stack.extend(edge[0].edges)
         return False
 
-    def settled(self, tree: Any) -> Any:
+    def settled(self, tree: object) -> Any:
         """Results as the caller gets them: without history, unless it leads out."""
         flat, spec = flatten(tree)
         return unflatten([self._settled(x) for x in flat], spec)
@@ -129,7 +132,7 @@ class Inputs:
         return t
 
 
-def give_back(given: Any, now: Any) -> None:
+def give_back(given: Tensor, now: Tensor) -> None:
     """Writes what a function made of its argument into the caller's."""
     if given.shape == now.shape:
         given.copy_(now)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +32,10 @@ from ..autograd.tape import FREED, Node, _Task, next_seq
 from ..core import Tensor, alias_of, from_value
 from ..dispatch import LAYOUTS
 from .trees import broadcast_and_flatten, flatten, unflatten
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Arguments, Values
+
 
 _new = object.__new__
 
@@ -111,7 +115,7 @@ class Batched(Transformed):
         """In how many levels this one is, counting itself."""
         return self.level.depth
 
-    def run(self, call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    def run(self, call: Call, ins: Sequence[Value], numbers: Arguments) -> Any:
         """Runs the call on all examples of the innermost level at once."""
         level = max((v.level for v in ins if type(v) is Batched), key=lambda found: found.order)
         mine = tuple([type(v) is Batched and v.level is level for v in ins])
@@ -336,12 +340,12 @@ class Entering(Node):
         """The gradient as it is."""
         return grads[:1]
 
-    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+    def apply_tracked(self, grads: Values) -> Values:
         """The gradient as it is."""
         return grads[:1]
 
 
-def looked_at(t: Tensor, example: Tensor, source: Any) -> Tensor | None:
+def looked_at(t: Tensor, example: Tensor, source: Tensor) -> Tensor | None:
     """All examples of ``t`` as a view of ``source``, whose first axis goes over them, if ``t`` is a
     view of ``example``; None otherwise.
 
@@ -474,7 +478,7 @@ class _Leaving(Node):
     def apply_tracked(self, grads: list[object]) -> list[object]:
         return self._run([None if g is None else _tensor(g, True) for g in grads], True)
 
-    def _run(self, grads: list[Tensor | None], create_graph: bool) -> list[Any]:
+    def _run(self, grads: list[Tensor | None], create_graph: bool) -> Values:
         if self.saved is None:
             raise RuntimeError(FREED)
         level = self.level

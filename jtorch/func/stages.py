@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd.grad_mode import MODE
 from ..core import Tensor
@@ -19,6 +19,10 @@ from ..random import restricted
 from . import batching
 from .levels import RUNNING, Batched, Level, enter, leave, settle
 from .trees import unflatten
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Values
+
 
 #: What came into each running level that was entered here: the argument, its dimension, one example
 #: of it, and the example's value then.
@@ -29,7 +33,7 @@ _CAME: dict[Level, dict[int, tuple[Tensor, int, Tensor, Any]]] = {}
 def vmap_increment_nesting(batch_size: int, randomness: str) -> Iterator[int]:
     """One more level of ``batch_size`` examples around the block; gives its number."""
     level = Level(batch_size, randomness)
-    came: dict[int, tuple[Tensor, int, Tensor, Any]] = {}
+    came = {}
     with level, restricted(randomness, level):
         _CAME[level] = came
         MODE.transforms.append(None)
@@ -121,7 +125,7 @@ def _maybe_remove_batch_dim(
 
 
 def _process_batched_inputs(
-    in_dims: int | tuple[int | None, ...], args: tuple[Any, ...], func: Callable[..., Any]
+    in_dims: int | tuple[int | None, ...], args: tuple[object, ...], func: Callable[..., object]
 ) -> tuple[int, list[int | None], list[object], object]:
     """The number of examples, the dimension of each flat argument, these arguments, and their
     structure."""
@@ -130,7 +134,7 @@ def _process_batched_inputs(
 
 
 def _create_batched_inputs(
-    flat_in_dims: list[int | None], flat_args: list[Any], vmap_level: int, args_spec: object
+    flat_in_dims: list[int | None], flat_args: Values, vmap_level: int, args_spec: object
 ) -> object:
     """The arguments with one example in the place of each that is batched."""
     return unflatten(
@@ -147,7 +151,7 @@ def _unwrap_batched(
     out_dims: int | list[int],
     vmap_level: int,
     batch_size: int,
-    func: Callable[..., Any],
+    func: Function,
 ) -> object:
     """The results with all examples along ``out_dims``."""
     flat, spec, dims = batching._outputs(out_dims, batched_outputs, func)
@@ -166,7 +170,7 @@ def vmap_impl(
     chunk_size: int | None,
     *args: object,
     **kwargs: object,
-) -> Any:
+) -> object:
     """What ``torch.vmap`` does, by the stages that stand in ``torch._functorch.vmap``."""
     size, dims, flat, spec = _stage("_process_batched_inputs")(in_dims, args, func)
     if chunk_size is None or size <= chunk_size:
@@ -179,7 +183,8 @@ def vmap_impl(
 
 
 def _flat_vmap(
-    func: Callable[..., Any], batch_size: int, flat_in_dims: list[Any], flat_args: Sequence[object],
+    func: Callable[..., object], batch_size: int, flat_in_dims: Sequence[object],
+    flat_args: Sequence[object],
     args_spec: object, out_dims: object, randomness: str, **kwargs: object,
 ) -> object:  # fmt: skip
     """``func`` on examples of ``flat_args``, in one piece."""
@@ -189,7 +194,7 @@ def _flat_vmap(
         return _stage("_unwrap_batched")(found, out_dims, number, batch_size, func)
 
 
-def _stage(name: str) -> Callable[..., Any]:
+def _stage(name: str) -> Function:
     return (batching.STAGES or globals())[name]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.engine import Lifted
 from .._src.facts import dtypes
@@ -25,6 +25,9 @@ from .batching import vmap
 from .given import Given, given_beside
 from .inputs import Inputs, give_back
 from .trees import flatten, treespec_pprint, unflatten
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Operands
 
 
 @contextmanager
@@ -132,7 +135,7 @@ def _split_aux(
 
 
 def _gradients(
-    outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any], create_graph: bool
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Operands, create_graph: bool
 ) -> list[Tensor]:
     """Gradients of the outputs that have history; zeros where there is none."""
     there = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o._rg]
@@ -181,7 +184,7 @@ def grad_and_value(
 
     @functools.wraps(func)
     @apart("torch.func.grad_and_value", func, again, (argnums, has_aux))
-    def wrapper(*args: Tensor, **kwargs: Any) -> tuple[object, ...]:
+    def wrapper(*args: Tensor, **kwargs: object) -> tuple[object, ...]:
         chosen, replaced = _chosen(argnums, args)
         flat, spec = flatten(chosen)
         given = Given(given_beside(args, kwargs, chosen))
@@ -239,7 +242,7 @@ class _Pull:
     def __init__(
         self,
         func: Callable[..., Any],
-        primals: Any,
+        primals: tuple[object, ...],
         has_aux: bool,
         what: str,
         hooks: bool = False,
@@ -282,7 +285,7 @@ class _Pull:
         """Gradients of the flat inputs."""
         return _gradients(self.outputs, self.inputs.tensors, cotangents, create_graph)
 
-    def push(self, tangents: Sequence[Any]) -> list[Tensor]:
+    def push(self, tangents: Sequence[Tensor]) -> list[Tensor]:
         """Tangents of the flat outputs: the derivative of the gradients with respect to their
         cotangents."""
         slots, gradients = self._transposed
@@ -430,7 +433,7 @@ def jvp(
 
 
 def _jvp(
-    func: Callable[..., Any],
+    func: Function,
     primals: tuple[object, ...],
     tangents: tuple[object, ...],
     strict: bool,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.facts.warned_once import outside
 from ..autograd.grad_mode import MODE
@@ -14,11 +14,15 @@ from ..core import Tensor
 from .batching import _inputs, _run
 from .batching import _name as _get_name
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Operand
+
+
 in_dims_t = int | tuple[Any, ...]
 out_dims_t = int | tuple[int, ...]
 
 
-def vmap(func: Callable[..., object], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+def vmap(func: Callable[..., object], in_dims: int = 0, out_dims: int = 0) -> Function:
     """``func`` for each example; ``torch.vmap`` is what programs should use.
 
     Warns:
@@ -40,11 +44,11 @@ def vmap(func: Callable[..., object], in_dims: Any = 0, out_dims: Any = 0) -> Ca
 
 
 def _vmap(
-    func: Callable[..., Any],
+    func: Function,
     in_dims: int = 0,
     out_dims: int = 0,
     allow_none_pass_through: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., object]:
     """``func`` for each example along ``in_dims``, its result or its tuple of results stacked along
     ``out_dims``.
 
@@ -57,13 +61,13 @@ def _vmap(
     """
 
     @functools.wraps(func)
-    def wrapped(*args: Any) -> Any:
+    def wrapped(*args: Tensor) -> Any:
         _check_places(out_dims, func)
         size, dims, flat, spec = _inputs(in_dims, args, func, negative=False)
-        kept: list[Any] = []
+        kept = []
         places: list[int] = []
 
-        def tensors(*examples: object) -> list[Any]:
+        def tensors(*examples: object) -> list[Operand]:
             result = func(*examples)
             if not allow_none_pass_through:
                 _check_outputs(result, func)

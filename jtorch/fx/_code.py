@@ -11,13 +11,17 @@ import types
 import typing
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch.utils import _pytree as pytree
 
 from . import _pytree as fx_pytree
 from .node import Node, _get_qualified_name, _type_repr, map_arg
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+
 
 #: What all generated code finds under its name.
 _BUILTINS = {
@@ -94,7 +98,7 @@ class Namespace:
             self._obj_to_name[obj] = name
         return name
 
-    def associate_name_with_obj(self, name: str, obj: Any) -> None:
+    def associate_name_with_obj(self, name: str, obj: Node) -> None:
         """Gives an object a name that exists."""
         self._obj_to_name.setdefault(obj, name)
 
@@ -135,7 +139,7 @@ class CodeGen:
     """Writes the code of a graph. Subclasses change the signature and what surrounds the body."""
 
     def __init__(self) -> None:
-        self._body_transformer: Any = None
+        self._body_transformer = None
         self._func_name = "forward"
 
     def gen_fn_def(
@@ -205,7 +209,7 @@ class Globals:
 
     def __init__(self, namespace: Namespace) -> None:
         self.namespace = namespace
-        self.names: dict[str, Any] = dict(_BUILTINS)
+        self.names: Named = dict(_BUILTINS)
         self.wrapped: list[str] = []
 
     def add(self, hint: str, obj: Any) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch.utils._pytree import tree_flatten
 
-SUPPORTED_NODES: dict[Any, Callable[..., list[Any]]] = {
+if TYPE_CHECKING:
+    from ..utils._pytree import TreeSpec
+
+
+SUPPORTED_NODES: dict[object, Callable[..., list[object]]] = {
     dict: lambda d, spec: [d[k] for k in spec.context],
     list: lambda x, spec: [x[i] for i in range(len(spec.children_specs))],
     tuple: lambda x, spec: [x[i] for i in range(len(spec.children_specs))],
@@ -32,7 +36,9 @@ def register_pytree_flatten_spec(
     SUPPORTED_NODES_EXACT_MATCH[cls] = flatten_fn_exact_match_spec
 
 
-def tree_flatten_spec(tree: Any, spec: Any, exact_structural_match: bool = False) -> list[object]:
+def tree_flatten_spec(
+    tree: object, spec: TreeSpec, exact_structural_match: bool = False
+) -> list[object]:
     """The leaves of ``tree``, opened as ``spec`` says."""
     if spec.is_leaf():
         return [tree]

@@ -15,7 +15,7 @@ import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch.utils import _pytree as pytree
@@ -28,7 +28,12 @@ from .graph_module import GraphModule
 from .node import Argument, has_side_effect
 from .proxy import ParameterProxy, Proxy, TracerBase
 
-_wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Named, Row
+    from ..nn.modules.module import Module
+
+
+_wrapped_fns_to_patch: dict[tuple[int, str], Named] = {}
 #: Classes and names of their methods whose calls are nodes if one of the arguments is traced.
 _wrapped_methods_to_patch: list[tuple[type, str]] = []
 _proxyable_classes: dict[type, None] = {}
@@ -48,7 +53,7 @@ is_fx_symbolic_tracing = is_fx_tracing
 class ProxyableClassMeta(type):
     """A metaclass of classes whose construction from proxies becomes a node."""
 
-    def __init__(cls, name: str, bases: Any, attrs: Any) -> None:
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: Any) -> None:
         _proxyable_classes.setdefault(cls)
         super().__init__(name, bases, attrs)
 
@@ -100,7 +105,7 @@ def _first_proxy(*args: object) -> Proxy | None:
     return found[0] if found else None
 
 
-def _create_wrapped_func(orig_fn: Callable[..., object]) -> Any:
+def _create_wrapped_func(orig_fn: Callable[..., object]) -> Callable[..., object]:
     @functools.wraps(orig_fn)
     def wrapped(*args: object, **kwargs: object) -> Any:
         proxy = _first_proxy(args, kwargs)
@@ -112,7 +117,7 @@ def _create_wrapped_func(orig_fn: Callable[..., object]) -> Any:
     return wrapped
 
 
-def _create_wrapped_method(cls: type, name: str) -> Any:
+def _create_wrapped_method(cls: type, name: str) -> Callable[..., Proxy]:
     method = getattr(cls, name)
 
     @functools.wraps(method)
@@ -396,7 +401,7 @@ class Tracer(TracerBase):
         finally:
             self.module_stack = before
 
-    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Proxy]) -> Any:
         """The fetching of an attribute of a module: a node for parameters, and for buffers if
         ``proxy_buffer_attributes``."""
 
@@ -404,7 +409,7 @@ class Tracer(TracerBase):
             for n, p in items:
                 if attr_val is p:
                     if n not in parameter_proxy_cache:
-                        options: dict[str, Any] = {}
+                        options = {}
                         # a tracer's own `create_proxy` may not have it
                         knows = (
                             "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters
@@ -471,7 +476,7 @@ class Tracer(TracerBase):
         def placeholder(name: str) -> object:
             if concrete is not None and name in concrete:
                 return self._specialised(name, concrete[name], signature.parameters[name].default)
-            default: tuple[Any, ...] = ()
+            default: Row = ()
             if not name.startswith("*"):
                 value = signature.parameters[name].default
                 default = () if value is inspect.Parameter.empty else (value,)
@@ -479,7 +484,7 @@ class Tracer(TracerBase):
 
         args.extend([placeholder(names[i]) for i in range(start, code.co_argcount)])
         keywords = {names[i]: placeholder(names[i]) for i in range(code.co_argcount, total)}
-        stars: list[Any] = []
+        stars = []
         more: Any = None
         at = total
         if code.co_flags & inspect.CO_VARARGS:
@@ -574,7 +579,7 @@ class Tracer(TracerBase):
             _is_fx_tracing_flag = before
         return self.graph
 
-    def _collect_tensors(self, m: Any, prefix: list[str]) -> None:
+    def _collect_tensors(self, m: Module, prefix: list[str]) -> None:
         for k, v in m.__dict__.items():
             if isinstance(v, torch.Tensor):
                 self.tensor_attrs[v] = ".".join([*prefix, k])
@@ -582,17 +587,17 @@ class Tracer(TracerBase):
             self._collect_tensors(child, [*prefix, k])
 
     def _patch(self, patcher: _Patcher, fn: Callable[..., object]) -> None:
-        cache: dict[str, Any] = {}
+        cache = {}
         # those of a trace around this one
         original_getattr, original_call = torch.nn.Module.__getattr__, torch.nn.Module.__call__
         tracer = self
 
         @functools.wraps(original_getattr)
-        def getattr_(mod: Any, name: str) -> object:
+        def getattr_(mod: Module, name: str) -> object:
             return tracer.getattr(name, original_getattr(mod, name), cache)
 
         @functools.wraps(original_call)
-        def call(mod: Any, *args: Any, **kwargs: Any) -> Any:
+        def call(mod: Module, *args: Proxy, **kwargs: object) -> Any:
             return tracer.call_module(
                 mod, lambda *a, **k: original_call(mod, *a, **k), args, kwargs
             )
@@ -656,7 +661,7 @@ def _is_tree(x: object) -> bool:
     return not pytree.tree_structure(x).is_leaf()
 
 
-def _plain(fn: functools.partial[object]) -> Callable[..., Any]:
+def _plain(fn: functools.partial[object]) -> Function:
     inner = fn.func
 
     def call(*args: object) -> Any:
@@ -675,7 +680,7 @@ def _call_with(
     keywords: Mapping[str, object],
     stars: list[object],
     more: object,
-) -> Any:
+) -> Function:
     """A function that is called with the plain arguments and runs the body with proxies for
     ``*args`` and ``**kwargs`` themselves."""
     if not stars and more is None:

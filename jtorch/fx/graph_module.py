@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import Any, ForwardRef
+from typing import TYPE_CHECKING, Any, ForwardRef
 
 import jtorch as torch
 from jtorch import nn
@@ -20,13 +20,19 @@ from .._src.refusals import stand_ins as _refusals
 from ._compatibility import compatibility as compatibility
 from .graph import Graph, PythonCode
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Named
+    from ..nn.modules.module import Module
+    from .node import Node
+
+
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 _numbers = itertools.count()
 #: How names of files of generated code begin, and those of this package.
 _GENERATED, _PACKAGE = "<eval_with_key>", str(Path(__file__).parents[1]) + os.sep
 
 
-def _method_from_src(name: str, src: str, table: dict[str, Any]) -> Callable[..., Any]:
+def _method_from_src(name: str, src: str, table: Named) -> Function:
     """The function ``name`` of a source text; tracebacks show its lines."""
     table = table.copy()
     file = f"{_GENERATED}.{next(_numbers)}"
@@ -36,7 +42,7 @@ def _method_from_src(name: str, src: str, table: dict[str, Any]) -> Callable[...
     return table[name]
 
 
-def _copy_attr(from_module: object, to_module: Any, target: str) -> None:
+def _copy_attr(from_module: object, to_module: Module, target: str) -> None:
     """Copies the attribute at a dotted path, with empty modules on the way."""
     *prefix, field = target.split(".")
     for item in prefix:
@@ -54,7 +60,7 @@ def _copy_attr(from_module: object, to_module: Any, target: str) -> None:
         setattr(to_module, field, original)
 
 
-def _assign_attr(value: object, to_module: Any, target: str) -> None:
+def _assign_attr(value: object, to_module: Module, target: str) -> None:
     """Sets the attribute at a dotted path, with empty modules on the way."""
     *prefix, field = target.split(".")
     for item in prefix:
@@ -75,11 +81,11 @@ def _get_attr(module: object, target: str) -> Any:
     return module
 
 
-def _forward_from_src(src: str, table: dict[str, object]) -> Callable[..., Any]:
+def _forward_from_src(src: str, table: dict[str, object]) -> Callable[..., object]:
     return _method_from_src("forward", src, table)
 
 
-def _keep_unused(made: nn.Module, body: dict[str, Any]) -> None:
+def _keep_unused(made: nn.Module, body: Named) -> None:
     """Gives a module what another, of which these are the attributes, has besides what the graph
     names."""
     for kind in ("_parameters", "_buffers", "_modules"):
@@ -289,7 +295,7 @@ class GraphModule(nn.Module):
     def delete_submodule(self, target: str) -> bool:
         """Takes a submodule out; False if there is none."""
         *prefix, field = target.split(".")
-        mod: Any = self
+        mod = self
         for item in prefix:
             if not hasattr(mod, item):
                 return False
@@ -413,7 +419,7 @@ class GraphModule(nn.Module):
         (place / "__init__.py").write_text("from .module import *\n")
 
 
-def _imports(table: dict[str, Any]) -> str:
+def _imports(table: Named) -> str:
     lines = []
     for name, obj in table.items():
         if name == "torch":
@@ -446,7 +452,7 @@ _SHORT = {
 }  # fmt: skip
 
 
-def _annotation(node: Any) -> str:
+def _annotation(node: Node) -> str:
     """What is known of a node's value: ``"f32[2, 3]"``, or ``"Sym(s77)"``; nothing if nothing
     is."""
     val = node.meta.get("val")

@@ -6,7 +6,7 @@ import builtins
 import operator
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.facts.tags import Tag
@@ -16,6 +16,10 @@ from jtorch.overrides import resolve_name
 from ._compatibility import compatibility as compatibility
 from .immutable_collections import immutable_dict, immutable_list
 from .operator_schemas import normalize_function, normalize_module
+
+if TYPE_CHECKING:
+    from .._src.aten.overloads import OpOverload
+
 
 Argument = Any
 Target = Callable[..., Any] | str
@@ -408,7 +412,7 @@ class Node:
     def __repr__(self) -> str:
         return self._repr_fn(self) if self._repr_fn is not None else self.name
 
-    def _pretty_print_target(self, target: Any) -> str:
+    def _pretty_print_target(self, target: OpOverload | Callable[..., object] | str) -> str:
         if isinstance(target, str):
             return target
         if getattr(target, "__module__", None) == "_operator":

@@ -35,7 +35,7 @@ def _normalised(
     return ArgsKwargsPair((), dict(bound.arguments))
 
 
-def _of_overload(target: Any) -> inspect.Signature | None:
+def _of_overload(target: object) -> inspect.Signature | None:
     """The signature of an operator, whose first argument is ``input`` here; None for other
     functions."""
     schema = getattr(target, "_schema", None)

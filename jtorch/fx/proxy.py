@@ -11,7 +11,7 @@ import operator
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.refusals import stand_ins as _refusals
@@ -22,6 +22,12 @@ from ._code import MAGIC
 from ._compatibility import compatibility as compatibility
 from .graph import Graph
 from .node import Argument, Node, Target, map_aggregate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .._src.facts.kinds import Values
+
 
 BASE_TYPES = (
     str,
@@ -47,7 +53,7 @@ COPIED_META = frozenset((
 ))  # fmt: skip
 
 
-def refuse_writing(target: Any, kwargs: dict[str, Any]) -> None:
+def refuse_writing(target: Any, kwargs: Mapping[str, object]) -> None:
     """Raises for a function of ``torch`` that writes: in place, or into ``out``.
 
     Raises:
@@ -205,12 +211,12 @@ class TracerBase:
             "errors"
         )
 
-    def keys(self, obj: Proxy) -> Any:
+    def keys(self, obj: Proxy) -> Proxy:
         """Called where a proxy is unpacked with ``**``."""
         return Attribute(obj, "keys")()
 
 
-def _user_frames() -> list[Any]:
+def _user_frames() -> Values:
     return [
         f for f in traceback.extract_stack() if "/jtorch/fx/" not in f.filename.replace("\\", "/")
     ]
@@ -292,7 +298,7 @@ class Proxy:
                     return True
         return self.tracer.to_bool(self)
 
-    def keys(self) -> Any:
+    def keys(self) -> Proxy:
         """For ``**proxy``."""
         return self.tracer.keys(self)
 
@@ -308,9 +314,9 @@ class Proxy:
     ) -> Proxy:
         args = () if args is None else args
         kwargs = {} if kwargs is None else kwargs
-        tracers: dict[Any, None] = {}
+        tracers = {}
 
-        def find(a: Proxy | int | str) -> Any:
+        def find(a: Proxy | int | str) -> Proxy | int | str:
             if isinstance(a, cls):
                 tracers[a.tracer] = None
             return a
@@ -398,7 +404,7 @@ class ParameterProxy(Proxy):
         return self.param.nelement()
 
 
-def _operator(name: str, target: Callable[..., object]) -> Callable[..., Any]:
+def _operator(name: str, target: Callable[..., object]) -> Callable[..., Proxy]:
     def method(*args: Any, **kwargs: object) -> Proxy:
         return args[0].tracer.create_proxy("call_function", target, args, kwargs)
 
@@ -406,7 +412,7 @@ def _operator(name: str, target: Callable[..., object]) -> Callable[..., Any]:
     return method
 
 
-def _reflected(name: str, target: Callable[..., object]) -> Callable[..., Any]:
+def _reflected(name: str, target: Callable[..., object]) -> Callable[..., object]:
     def method(self: Proxy, rhs: object) -> Any:
         return self.tracer.create_proxy("call_function", target, (rhs, self), {})
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.refusals import stand_ins as _refusals
 from ._compatibility import compatibility as compatibility
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
 
 
 class NodeSourceAction(enum.Enum):
@@ -67,7 +70,7 @@ class NodeSource:
         }  # fmt: skip
 
     @classmethod
-    def _from_dict(cls, d: dict[str, Any] | None) -> NodeSource | None:
+    def _from_dict(cls, d: Named | None) -> NodeSource | None:
         if d is None:
             return None
         made = cls(None, d["pass_name"], [NodeSourceAction(a) for a in d["action"].split("+") if a])

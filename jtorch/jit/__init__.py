@@ -168,7 +168,7 @@ def trace_module(
     """``mod`` as a traced module, after the named methods were run on their inputs."""
     _deprecated("trace_method", _SWITCH)
 
-    def runner(name: str, given: Any) -> Callable[[], Any]:
+    def runner(name: str, given: Any) -> Callable[[], object]:
         method = mod if name == "forward" else getattr(mod, name)
         if example_inputs_is_kwarg:
             return lambda: method(**given)
@@ -294,7 +294,7 @@ def is_tracing() -> bool:
 def fork(func: Callable[..., object], *args: object, **kwargs: object) -> Any:
     """Runs ``func`` at once; ``wait`` gives its result."""
     _deprecated("fork")
-    future: Future[Any] = Future()
+    future = Future()
     future.set_result(func(*args, **kwargs))
     return future
 

@@ -11,7 +11,7 @@ import copy
 import functools
 import importlib
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jtorch as torch
 from jtorch import nn
@@ -19,6 +19,11 @@ from jtorch.nn.parameter import is_lazy
 
 from .._C import _answers
 from .._src.facts.errors import not_offered
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
 
 NO_PROGRAM = (
     "TorchScript is a program format of its own; functions and modules run as the Python that they "
@@ -51,7 +56,7 @@ def check_initialised(module: nn.Module) -> None:
         check_initialised(child)
 
 
-def tracing() -> Any:
+def tracing() -> ModuleType:
     """The module that makes graphs, which loads much."""
     return importlib.import_module("jtorch.jit._tracing")
 
@@ -61,7 +66,7 @@ class ScriptModule(nn.Module):
     its methods; its submodules become scripted modules once it is initialised.
     """
 
-    __constants__: Any = []
+    __constants__: object = []
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -70,7 +75,7 @@ class ScriptModule(nn.Module):
             return
 
         @functools.wraps(own)
-        def __init__(self: object, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, *args: object, **kwargs: object) -> None:
             own(self, *args, **kwargs)
             if type(self) is cls:
                 for name, child in self._modules.items():
@@ -180,7 +185,7 @@ class FrozenScriptModule(RecursiveScriptModule):
 
     _inner: Any
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> Any:
         """What the module computed."""
         return self._inner[0](*args, **kwargs)
 
@@ -236,7 +241,7 @@ def scripted(
     return made
 
 
-def frozen(module: object, preserved: Any = None) -> Any:
+def frozen(module: object, preserved: Any = None) -> object:
     """A module that computes what ``module`` does, without parameters or submodules of its own.
 
     Raises:
@@ -304,7 +309,7 @@ class ScriptFunction:
 
     inlined_graph = graph
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: Mapping[int, object]) -> Any:
         return self
 
     def __reduce__(self) -> Any:
@@ -316,7 +321,7 @@ class ScriptFunction:
 ScriptFunction.__module__ = "torch.jit"
 
 
-def traced_runs(func: object, run: Callable[[], Any], check: bool) -> None:
+def traced_runs(func: object, run: Callable[[], object], check: bool) -> None:
     """Runs an example as often as tracing does, where that shows in buffers or in the random
     numbers that follow."""
     before: Any = torch.default_generator.get_state()

@@ -7,7 +7,7 @@ import contextlib
 import copy
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import nn
@@ -20,6 +20,11 @@ from .._C import _answers
 from .._src.facts.errors import not_offered
 from .._src.facts.warned_once import outside
 from ._graphs import Graph, Node, Type, Value
+
+if TYPE_CHECKING:
+    from .._src.aten.schema import Schema
+    from .._src.facts.kinds import Row
+
 
 _DTYPES = {
     "torch.uint8": 0, "torch.int8": 1, "torch.int16": 2, "torch.int32": 3, "torch.int64": 4,
@@ -206,7 +211,7 @@ class Tracer(TorchDispatchMode):
             *flags,
         ]
 
-    def _note(self, kind: str, inputs: list[Value], schema: Any, result: object) -> None:
+    def _note(self, kind: str, inputs: list[Value], schema: Schema, result: object) -> None:
         """Adds a node with what it computed."""
         several = isinstance(result, (list, tuple))
         a_list = several and len(schema.returns) == 1
@@ -304,7 +309,7 @@ def get_trace_graph(
     _force_outplace: bool = False,
     return_inputs: bool = False,
     _return_inputs_states: bool = False,
-) -> tuple[Any, ...]:
+) -> Row:
     """The graph of one call of a module, whose parameters and buffers are its last inputs, and what
     the call returned.
 
@@ -358,7 +363,7 @@ def module_graph(module: nn.Module, args: tuple[object, ...], kwargs: dict[str, 
     owners = {"": graph.value(graph._param, _kind_of(module)).setDebugName("self")}
     for tensor in (x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)):
         tracer.begin(tensor)
-    hooks: list[Any] = []
+    hooks = []
     for name, child in module.named_modules():
         if name:
             above, _, leaf = name.rpartition(".")

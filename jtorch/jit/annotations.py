@@ -24,7 +24,7 @@ __all__ = [
 class BroadcastingListCls:
     """The annotation of a list that one number may stand for."""
 
-    def __getitem__(self, types: Any) -> None:
+    def __getitem__(self, types: object) -> None:
         return
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -14,6 +14,10 @@ from .._src.engine import execution
 from .._src.tensor.shape_env import ShapeEnv
 from . import registry
 from .registry import UserPacket
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Keywords, Tree
+
 
 __all__ = ["OpCheckError", "opcheck"]
 
@@ -29,7 +33,7 @@ class OpCheckError(Exception):
     """Raised by ``opcheck``: something that is registered for an operator is wrong."""
 
 
-def _map(fn: Callable[[Tensor], object], x: object) -> Any:
+def _map(fn: Callable[[Tensor], object], x: object) -> Tree:
     if isinstance(x, Tensor):
         return fn(x)
     if isinstance(x, (list, tuple)):
@@ -52,7 +56,9 @@ def _copies(args: tuple[object, ...], kwargs: object) -> tuple[Any, Any]:
     return _map(copy, args), _map(copy, kwargs)
 
 
-def _test_schema(op: OpOverload | registry.UserOverload, args: Any, kwargs: Any) -> None:
+def _test_schema(
+    op: OpOverload | registry.UserOverload, args: tuple[Tensor | float, ...], kwargs: Keywords
+) -> None:
     """Arguments change if and only if the schema says so; the kernel checks itself that results are
     no arguments."""
     args, kwargs = _copies(args, kwargs)
@@ -69,7 +75,7 @@ def _test_schema(op: OpOverload | registry.UserOverload, args: Any, kwargs: Any)
 
 
 def _test_autograd_registration(
-    op: OpOverload | registry.UserOverload, args: Any, kwargs: Any
+    op: OpOverload | registry.UserOverload, args: tuple[Tensor | float, ...], kwargs: Keywords
 ) -> None:
     """With arguments that require grad, results do, by a derivative that is registered."""
     args, kwargs = _copies(args, kwargs)
@@ -90,7 +96,9 @@ def _test_autograd_registration(
         raise OpCheckError(f"{op}: an argument requires grad, but no result does")
 
 
-def _test_faketensor(op: OpOverload | registry.UserOverload, args: Any, kwargs: Any) -> None:
+def _test_faketensor(
+    op: OpOverload | registry.UserOverload, args: tuple[Tensor | float, ...], kwargs: Keywords
+) -> None:
     """Without data, results have the same shapes, dtypes, strides and devices; sizes that data
     decide may be any."""
     args, kwargs = _copies(args, kwargs)
@@ -124,7 +132,7 @@ def _decided_by_data(sizes: torch.Size) -> bool:
 def _test_aot_dispatch_dynamic(
     op: OpOverload | registry.UserOverload,
     args: tuple[Tensor | float, ...],
-    kwargs: Any,
+    kwargs: Keywords,
     atol: float | None = None,
     rtol: float | None = None,
 ) -> None:
@@ -138,7 +146,7 @@ def _test_aot_dispatch_dynamic(
             out = _tensors(op(*own, **named))
             roots = [t for t in out if t.requires_grad]
             leaves = [t for t in _tensors((own, named)) if t.requires_grad]
-            grads: Sequence[Any] = ()
+            grads = ()
             if roots and leaves:
                 total = sum((t.abs().sum() for t in roots), torch.zeros(()))
                 grads = torch.autograd.grad(total, leaves, allow_unused=True)
@@ -185,7 +193,7 @@ def opcheck(
     names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     if unknown := [n for n in names if n not in _UTILS]:
         raise ValueError(f"Expected test_utils to be subset of {_UTILS} but got {unknown}")
-    results: dict[str, Any] = {}
+    results = {}
     for name in names:
         options = {"atol": atol, "rtol": rtol} if name == "test_aot_dispatch_dynamic" else {}
         try:

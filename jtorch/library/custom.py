@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -15,6 +15,10 @@ from .kernels import JaxKernel
 from .registry import UserOverload
 from .schemas import infer_schema
 from .tags import Tag
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function
+
 
 _defined: dict[str, CustomOpDef] = {}
 
@@ -81,7 +85,7 @@ class CustomOpDef:
         """The kernel for some device types (None: all); also a decorator. For ``"jax"`` it is a
         function of JAX arrays, for all devices."""
 
-        def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        def register(fn: Callable[..., Any]) -> Function:
             schema = self._opoverload._schema
             if (
                 device_types is not None
@@ -141,7 +145,7 @@ class CustomOpDef:
     ) -> Callable[..., Any]:
         """What a dispatch mode or a tensor class does with the operator; also a decorator."""
 
-        def register(fn: Callable[..., object]) -> Callable[..., Any]:
+        def register(fn: Callable[..., object]) -> Function:
             self._user.dispatch[torch_dispatch_class] = fn
             return fn
 
@@ -217,7 +221,7 @@ def jax_op(
     *,
     schema: str | None = None,
     differentiable: bool = True,
-) -> Any:
+) -> object:
     """Makes a function of JAX arrays an operator on tensors; also a decorator. Only in jtorch.
 
     Tensors (annotated ``jax.Array``) come as arrays, everything else is fixed when the kernel is
@@ -275,7 +279,7 @@ def triton_op(
     return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
-def wrap_triton(triton_kernel: Callable[..., object], /) -> Any:
+def wrap_triton(triton_kernel: Callable[..., object], /) -> None:
     """Not offered: Triton kernels run on PyTorch's memory."""
     del triton_kernel
     raise not_offered("wrap_triton()", _NO_TRITON)

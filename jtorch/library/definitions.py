@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.facts.errors import not_offered
 from . import overriding, registry
 from .custom import CustomOpDef
 from .kernels import JaxKernel
 from .registry import KEYS, UserOverload
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function
+
 
 _RESERVED = frozenset(("prim", "prims", "aten", "at", "torch", "jtorch"))
 _owners: set[str] = set()
@@ -201,7 +205,7 @@ def define(
     """
     if isinstance(qualname, Library):
 
-        def decorate(fn: Callable[..., object]) -> Callable[..., Any]:
+        def decorate(fn: Callable[..., object]) -> Callable[..., object]:
             qualname.impl(qualname.define(schema, alias_analysis, tags=tags), fn)
             return fn
 
@@ -231,14 +235,14 @@ def impl(qualname: object, types: Any, func: Any = None, *, lib: Library | None 
     """
     if isinstance(qualname, Library):
 
-        def decorate(fn: Callable[..., object]) -> Callable[..., Any]:
+        def decorate(fn: Callable[..., object]) -> Callable[..., object]:
             qualname.impl(types, fn, func or "")
             return fn
 
         return decorate
     del lib
 
-    def register(fn: Callable[..., object]) -> Callable[..., Any]:
+    def register(fn: Callable[..., object]) -> Function:
         for kind in (types,) if isinstance(types, str) else types:
             if kind == "default":
                 key = "CompositeExplicitAutograd"
@@ -278,7 +282,7 @@ def register_kernel(
     if isinstance(op, UserOverload):
         op = op._name
 
-    def register(fn: Callable[..., object]) -> Callable[..., Any]:
+    def register(fn: Callable[..., object]) -> Function:
         types = (
             [device_types]
             if device_types is None or isinstance(device_types, str)
@@ -312,7 +316,7 @@ def register_fake(
     del lib, _stacklevel, allow_override
     overload = registry.found(op)
 
-    def register(fn: Callable[..., object]) -> Callable[..., Any]:
+    def register(fn: Callable[..., object]) -> Function:
         overload.user.fake = fn
         return fn
 
@@ -378,7 +382,7 @@ def register_torch_dispatch(
     del lib
     overload = registry.found(op)
 
-    def register(fn: Callable[..., object]) -> Callable[..., Any]:
+    def register(fn: Callable[..., object]) -> Function:
         overload.user.dispatch[torch_dispatch_class] = fn
         return fn
 
@@ -396,7 +400,7 @@ def register_autocast(
     registry.found(op).user.autocast[device_type] = cast_inputs
 
 
-def get_kernel(op: object, dispatch_key: object) -> Any:
+def get_kernel(op: object, dispatch_key: object) -> None:
     """Not offered: kernels have no calling convention of their own."""
     del op, dispatch_key
     raise not_offered(

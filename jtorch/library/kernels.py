@@ -4,7 +4,7 @@ of this package."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.aten.schema import Schema
 from .._src.facts.dtypes import dtype
@@ -12,6 +12,9 @@ from .._src.ops._declare import OPTIONAL_TENSOR, STATIC, TENSOR, TENSOR_LIST, Op
 from .._src.ops._kernel import Fixed, T, call_of
 from .._src.tensor.running import apply
 from ..core import Tensor
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Operand
 
 
 def _kind(declared: str) -> int:
@@ -48,11 +51,11 @@ class JaxKernel:
             module=body.__module__,
         )
 
-    def _run(self, *args: object, **kwargs: object) -> Any:
+    def _run(self, *args: object, **kwargs: object) -> Operand:
         out = self.body(*args, **kwargs)
         return tuple(out) if isinstance(out, list) else out
 
-    def __call__(self, values: list[Any]) -> Any:
+    def __call__(self, values: list[Operand]) -> Tensor | tuple[Tensor, ...]:
         """The results as tensors, recorded."""
         layout: list[Any] = []
         tensors: list[Tensor] = []

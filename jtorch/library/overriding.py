@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -15,6 +15,10 @@ from .._src.aten.overloads import OpOverload, namespace_of
 from .._src.aten.state import EVERYWHERE, STATE, push, remove
 from .._src.facts.errors import not_offered
 from ..dispatch import _count
+
+if TYPE_CHECKING:
+    from .definitions import Library
+
 
 _DEVICES = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps", "XLA": "xla", "Meta": "meta"}
 
@@ -63,7 +67,7 @@ class _Kernels:
 _KERNELS = _Kernels()
 
 
-def override(library: Any, name: object, fn: Callable[..., object], key: str) -> None:
+def override(library: Library, name: object, fn: Callable[..., object], key: str) -> None:
     """Gives an operator another kernel for a device, as long as a library is there.
 
     Raises:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -26,6 +26,13 @@ from ..autograd import traced_function
 from ..dispatch import MISSING, override
 from .kernels import JaxKernel
 from .tags import Tag
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .._src.facts.kinds import Arguments, Function, Keywords, Operands, Row, Tree, Values
+    from ..autograd.function_node import FunctionCtx
+
 
 #: Device types as dispatch keys name them.
 KEYS = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps", "XLA": "xla", "Meta": "meta"}
@@ -48,7 +55,7 @@ class UserOverload(OpOverload):
         super().__init__(packet, overload, text)
         self.user = UserOp(self)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Tree:
         """Calls the operator: handlers of operands are asked first."""
         found = override(self, (*args, *kwargs.values()), args, kwargs or None)
         if found is not MISSING:
@@ -58,7 +65,7 @@ class UserOverload(OpOverload):
 
     redispatch = __call__
 
-    def check(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    def check(self, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
         """Raises torch's error for the first argument of a wrong type."""
         schema = self._schema
         for i, a in enumerate(schema.arguments):
@@ -83,7 +90,7 @@ class UserOverload(OpOverload):
 class UserPacket(OpOverloadPacket):
     """The overloads of a user operator."""
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
         """Calls the only overload, or the first one that the arguments fit."""
         overloads = self.all()
         return (
@@ -319,7 +326,7 @@ class UserOp:
 
     # ---- calling ---------------------------------------------------------------------------------
 
-    def called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def called(self, args: tuple[object, ...], kwargs: Keywords) -> Tree:
         """A call from Python: what was registered for modes and classes is asked first."""
         overload = self.overload
         if self.autocast_keys:
@@ -338,7 +345,7 @@ class UserOp:
             return self.composite(*positional, **named)
         return call(overload, args, kwargs)
 
-    def run(self, values: list[Any]) -> Any:
+    def run(self, values: Values) -> Tree:
         """Runs the operator on plain tensors, and lets autograd remember it."""
         if self.autograd_key is not None and not BELOW.active:
             return self.autograd_key(*self.given(values)[0], **self.given(values)[1])
@@ -356,7 +363,7 @@ class UserOp:
         if not self._remembered(values):
             out = self.compute(values)
             return list(out) if self.returns_list and isinstance(out, tuple) else out
-        flat: list[Any] = []
+        flat = []
         # Function sees tensors among its arguments only
         for i, a in enumerate(self.overload._schema.arguments):
             if a.type.startswith("Tensor") and isinstance(values[i], (list, tuple)):
@@ -381,7 +388,7 @@ class UserOp:
         """Whether the rule for ``vmap`` that was registered has a say."""
         return self.vmap is not None and any(map(is_batchedtensor, operands(self.overload, values)))
 
-    def _seen_through(self, kernel: Callable[..., Any], values: list[object]) -> object:
+    def _seen_through(self, kernel: Function, values: list[object]) -> object:
         """A kernel in whose functions autograd sees: nothing was registered that says otherwise."""
         args, kwargs = self.given(values)
         out = kernel(*args, **kwargs)
@@ -419,7 +426,7 @@ class UserOp:
         returns = self.overload._schema.returns
         return len(returns) == 1 and returns[0].type == "Tensor[]"
 
-    def given(self, values: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def given(self, values: Sequence[object]) -> tuple[Arguments, Keywords]:
         """The call as kernels are given it: every argument."""
         schema = self.overload._schema
         return tuple(values[: schema.count]), {
@@ -427,7 +434,7 @@ class UserOp:
             for a, x in zip(schema.arguments[schema.count :], values[schema.count :], strict=True)
         }
 
-    def regroup(self, counts: Sequence[int | None], flat: Sequence[Any]) -> list[Any]:
+    def regroup(self, counts: Sequence[int | None], flat: Operands) -> Values:
         """One value for each parameter, from a flat list in which lists of tensors are spread."""
         found: list[Any] = []
         rest = iter(flat)
@@ -436,7 +443,7 @@ class UserOp:
             found.append([next(rest) for _ in range(count)] if spread else next(rest))  # type: ignore[arg-type]
         return found
 
-    def kernel_for(self, values: list[Any]) -> Callable[..., Any] | None:
+    def kernel_for(self, values: Values) -> Function | None:
         """The function of tensors for the devices of the operands."""
         tensors = operands(self.overload, values)
         device = next(
@@ -448,7 +455,7 @@ class UserOp:
         mine = None if device in self.disabled else self.kernels.get(device)
         return mine or self.kernels.get(None)
 
-    def _asked_for(self, values: list[Any]) -> str:
+    def _asked_for(self, values: Values) -> str:
         """The device type that an operator without tensors is given; the CPU if it is given none.
 
         Raises:
@@ -477,7 +484,7 @@ class UserOp:
             )
         return device
 
-    def compute(self, values: list[Any]) -> Any:
+    def compute(self, values: list[Any]) -> Tree:
         """Runs a kernel, without recording; checks that what it gives is its own."""
         args, kwargs = self.given(values)
         tensors: Any = operands(self.overload, values)
@@ -518,10 +525,10 @@ class UserOp:
 
     def _check_results(
         self,
-        out: list[Tensor] | Tensor | None,
+        out: Any,
         tensors: Sequence[Tensor],
         before: Sequence[int],
-        values: list[Any],
+        values: Values,
     ) -> None:
         schema = self.overload._schema
         written = set()
@@ -557,7 +564,7 @@ class UserOp:
 
     def _cast(
         self, args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    ) -> tuple[Arguments, Keywords]:
         tensors = operands(self.overload, self.overload.complete(args, kwargs))
         device = tensors[0].device.type if tensors else "cpu"
         dtype = self.autocast.get(device)
@@ -596,7 +603,7 @@ class UserOp:
 
     # ---- derivatives -----------------------------------------------------------------------------
 
-    def gradients(self, ctx: Any, grads: Sequence[Any]) -> tuple[Any, ...]:
+    def gradients(self, ctx: FunctionCtx | _Noted, grads: Sequence[object]) -> Row:
         """What the registered ``backward`` gives: one for each argument.
 
         Raises:
@@ -607,7 +614,7 @@ class UserOp:
         got = self.rule[0](ctx, *grads)
         return got if isinstance(got, tuple) else (got,)
 
-    def set_up(self, ctx: Any, values: list[Any], output: Any) -> None:
+    def set_up(self, ctx: FunctionCtx | _Noted, values: Sequence[object], output: object) -> None:
         """Calls the registered ``setup_context``, if there is one."""
         if self.rule is None or self.rule[1] is None:
             return
@@ -659,7 +666,7 @@ class _Unknown(torch.autograd.Function):
         return result.view_as(result)
 
     @staticmethod
-    def backward(ctx: Any, *grads: object) -> Any:
+    def backward(ctx: FunctionCtx, *grads: object) -> Any:
         raise RuntimeError(ctx.words)
 
 
@@ -695,7 +702,7 @@ def _function_of(op: UserOp) -> type:
             return _spread(out)
         return tuple(out) if isinstance(out, list) else out
 
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    def setup_context(ctx: Any, inputs: Arguments, output: Tree) -> None:
         counts, flat = inputs[0], inputs[1:]
         ctx._counts = counts
         all_needs = ctx.needs_input_grad[1:]
@@ -709,7 +716,7 @@ def _function_of(op: UserOp) -> type:
             ctx, values, list(output) if op.returns_list and isinstance(output, tuple) else output
         )
 
-    def backward(ctx: Any, *grads: object) -> tuple[Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, *grads: object) -> tuple[Tensor | None, ...]:
         if op.returns_lists:
             grads = tuple(_nested(ctx._lengths, grads[1:]))
         got = op.gradients(ctx, (list(grads),) if op.returns_list else grads)
@@ -773,7 +780,7 @@ def _given(overload: UserOverload, values: Sequence[object]) -> int:
     return many
 
 
-def _spread(results: Sequence[object]) -> tuple[Any, ...]:
+def _spread(results: Sequence[object]) -> Row:
     """How long the lists among several results are (None for what is no list), and all of them one
     by one."""
     lengths = tuple([len(x) if isinstance(x, (list, tuple)) else None for x in results])
@@ -794,8 +801,8 @@ def _grouped(
 
 
 def over_examples(
-    op: UserOp, info: Any, in_dims: Sequence[Any], counts: Sequence[int | None], flat: Sequence[Any]
-) -> Any:
+    op: UserOp, info: Any, in_dims: Sequence[Any], counts: Sequence[int | None], flat: Operands
+) -> Row:
     """The operator for a batch: by its own rule, by its JAX kernel, or example by example."""
     values = op.regroup(counts, flat)
     if op.vmap is not None:

@@ -74,7 +74,7 @@ def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = 
     """The cross products of vectors of length 3 along ``dim``, over the broadcast of the other dimensions."""
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinants of square matrices."""
-def diagonal(A: Any, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """``torch.diagonal`` with the last two dimensions by default."""
 def eig(input: Tensor, *, out: Any = None) -> _return_linalg_eig:
     """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU only."""

@@ -30,7 +30,7 @@ def _refused(name: str) -> NotImplementedError:
     return not_offered(f"torch.onnx.{name}", _WHY)
 
 
-def _refusing(module: str) -> Callable[[str], Any]:
+def _refusing(module: str) -> Callable[[str], object]:
     """The ``__getattr__`` of a module of ``torch.onnx`` all of whose functions can be imported, and
     are refused when called."""
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from ._common import advance, check_lr, in_one_way, new_step, pick, zeros
 from ._fused import plain_gradients, plan_for
 from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+    from ._fused import Bucket
+
 
 __all__ = ["Adafactor", "adafactor"]
 
@@ -99,7 +104,7 @@ class Adafactor(Optimizer):
                 (self._by_group if at_once else self._by_parameter)(group, bucket, bucket_grads)
         return loss
 
-    def _by_group(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
+    def _by_group(self, group: Named, bucket: Any, grads: list[torch.Tensor]) -> None:
         if hasattr(self, "grad_scale") or hasattr(self, "found_inf"):
             return self._by_parameter(group, bucket, grads)
         params, buffers, steps = bucket.params, bucket.buffers, bucket.stepped
@@ -126,7 +131,7 @@ class Adafactor(Optimizer):
         )
         return None
 
-    def _by_parameter(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
+    def _by_parameter(self, group: Named, bucket: Bucket, grads: list[torch.Tensor]) -> None:
         eps1, eps2 = group["eps"]
         rows, columns, variances, steps = [
             pick(bucket.states, name) for name in ("row_var", "col_var", "variance", "step")

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from ._fused import COMMON, plain_gradients, plan_for
 from .optimizer import Optimizer, _get_scalar_dtype, _run_closure, _to_scalar
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named, Operand, Values
 
-def check_lr(lr: Any, words: str = "Invalid learning rate: {}") -> None:
+
+def check_lr(lr: torch.Tensor | float, words: str = "Invalid learning rate: {}") -> None:
     """Refuses a negative ``lr`` and tensors of more than one element."""
     if isinstance(lr, torch.Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
@@ -48,7 +51,7 @@ def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) 
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
 
-def new_step(group: dict[str, Any]) -> torch.Tensor:
+def new_step(group: Named) -> torch.Tensor:
     """A step count of zero."""
     return torch.zeros((), dtype=_get_scalar_dtype(is_fused=group.get("fused")))
 
@@ -58,7 +61,7 @@ def zeros(p: torch.Tensor) -> torch.Tensor:
     return torch.zeros_like(p, memory_format=torch.preserve_format)
 
 
-def pick(states: Iterable[dict[str, object]], name: str) -> list[Any]:
+def pick(states: Iterable[dict[str, object]], name: str) -> list[Operand]:
     """One buffer of every state; None where there is none."""
     return [state.get(name) for state in states]
 
@@ -69,7 +72,7 @@ def advance(step: torch.Tensor) -> torch.Tensor:
     return step.double()
 
 
-def add_scaled_(target: torch.Tensor, update: torch.Tensor, factor: Any) -> None:
+def add_scaled_(target: torch.Tensor, update: torch.Tensor, factor: torch.Tensor | float) -> None:
     """``target += factor * update`` for a number or a 0-dim tensor."""
     if isinstance(factor, torch.Tensor):
         target.add_(update * factor)
@@ -78,15 +81,15 @@ def add_scaled_(target: torch.Tensor, update: torch.Tensor, factor: Any) -> None
 
 
 def in_parts(
-    params: list[torch.Tensor], grads: list[torch.Tensor], *buffers: list[Any]
-) -> tuple[list[Any], ...] | None:
+    params: list[torch.Tensor], grads: list[torch.Tensor], *buffers: Values
+) -> tuple[Values, ...] | None:
     """The lists with what this process has of each tensor, where a class of parameters offers that
     for updates element by element."""
     kind = next((type(p) for p in params if hasattr(type(p), "_parts_for_updates")), None)
     return None if kind is None else kind._parts_for_updates(params, grads, *buffers)
 
 
-def changed_in_parts(*lists: list[Any]) -> None:
+def changed_in_parts(*lists: Values) -> None:
     """Counts the changes that were made to parts of tensors."""
     torch.autograd.graph.increment_version([t for ts in lists for t in ts if t is not None])
 
@@ -127,7 +130,7 @@ def update_lists(
     writes: tuple[int, ...],
     needs: dict[str, str] | None = None,
     **pairs: tuple[str, str],
-) -> Any:
+) -> object:
     """A step of an optimiser whose rule works on lists.
 
     ``whole`` computes it for plain parameters at once, as one operation; ``rule`` does so for

@@ -10,9 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from operator import is_, itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+    from .optimizer import Optimizer
+
 
 Names = Callable[[dict[str, Any], Any], tuple[str, ...]]
 
@@ -78,7 +83,7 @@ class Plan:
             plain,
         )
 
-    def gradients(self, optimizer: Any, group: dict[str, Any]) -> list[list[torch.Tensor]] | None:
+    def gradients(self, optimizer: Optimizer, group: Named) -> list[list[torch.Tensor]] | None:
         """The gradients of each bucket's parameters, or None where the plan no longer fits."""
         params = group["params"]
         if len(params) != len(self.params) or not all(map(is_, params, self.params)):
@@ -112,7 +117,7 @@ def share_value(tensors: list[torch.Tensor]) -> None:
 
 
 def plan_for(
-    optimizer: Any, group: dict[str, object], key: Any, names: Names
+    optimizer: Optimizer, group: dict[str, object], key: tuple[str, ...] | bool | None, names: Names
 ) -> tuple[Plan, list[list[torch.Tensor]]]:
     """The plan of a group and its gradients of this step; ``names(state, key)`` gives a state's
     buffers, ``key`` what it depends on.
@@ -135,8 +140,8 @@ def plan_for(
 
 
 def _build(
-    optimizer: Any,
-    group: dict[str, Any],
+    optimizer: Optimizer,
+    group: Named,
     key: tuple[str, ...] | bool | None,
     names: Names,
     fresh: bool,
@@ -161,7 +166,7 @@ def _build(
         # after loading, equal counts are values of their own; reading them costs nothing, as they
         # are not pending
         if fresh:
-            by_count: dict[tuple[float, ...], list[dict[str, Any]]] = {}
+            by_count = {}
             for p, s in zip(params, states):
                 if id(p) in known:
                     by_count.setdefault(
@@ -169,7 +174,7 @@ def _build(
                     ).append(s)
             for alike in by_count.values():
                 _unify(alike, common)
-    members: dict[Any, tuple[list[torch.Tensor], list[dict[str, Any]]]] = {}
+    members = {}
     for p, state, own in zip(params, states, named):
         ps, ss = members.setdefault(
             (own, p.device, *[id(state[name]._read()) for name in common]), ([], [])
@@ -195,7 +200,7 @@ def _is_plain(p: torch.Tensor, state: dict[str, torch.Tensor | None], names: Seq
     return all([type(b) is torch.Tensor and b.dtype == p.dtype for b in held])  # noqa: C419
 
 
-def _unify(states: list[dict[str, Any]], names: list[str]) -> None:
+def _unify(states: list[Named], names: list[str]) -> None:
     if len(states) > 1:
         for name in names:
             share_value([state[name] for state in states])

@@ -6,12 +6,16 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import ref
 
 import jtorch as torch
 
 from .optimizer import Optimizer, _to_scalar
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named, Values
+
 
 Rates: TypeAlias = "list[float | torch.Tensor]"
 
@@ -29,7 +33,7 @@ def _copied(value: float) -> torch.Tensor | float:
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
-def _format_param(name: str, optimizer: Optimizer, param: Any) -> list[Any]:
+def _format_param(name: str, optimizer: Optimizer, param: Any) -> Values:
     """One value of ``param`` for each group."""
     count = len(optimizer.param_groups)
     if isinstance(param, list | tuple):
@@ -48,9 +52,7 @@ def _param_groups_val_list(optimizer: Optimizer, key: str) -> list[torch.Tensor 
     return [_copied(group[key]) for group in optimizer.param_groups]
 
 
-def _update_param_group_val(
-    param_group: dict[str, Any], key: str, val: torch.Tensor | float
-) -> None:
+def _update_param_group_val(param_group: Named, key: str, val: torch.Tensor | float) -> None:
     if isinstance(param_group[key], torch.Tensor):
         param_group[key].fill_(_to_scalar(val))
     else:

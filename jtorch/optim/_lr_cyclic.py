@@ -6,7 +6,7 @@ import math
 import types
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._lr_base import (
     LRScheduler,
@@ -17,6 +17,9 @@ from ._lr_base import (
     _warn_get_lr_called_within_step,
 )
 from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
 
 
 class _CyclesMomentum(LRScheduler):
@@ -40,7 +43,7 @@ class _CyclesMomentum(LRScheduler):
                 group["base_momentum"] = low
         return bases, maxima
 
-    def _set_momentum(self, group: dict[str, Any], momentum: float) -> None:
+    def _set_momentum(self, group: Named, momentum: float) -> None:
         if self.use_beta1:
             group["betas"] = (momentum, *group["betas"][1:])
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -27,6 +27,11 @@ from ._common import (
 )
 from ._fused import plain_gradients, plan_for, unscaled
 from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+    from ._fused import Bucket
+
 
 __all__ = ["Adam", "adam"]
 
@@ -147,7 +152,7 @@ class Adam(Optimizer):
                     (self._by_group if fused else self._by_parameter)(group, bucket, bucket_grads)
         return loss
 
-    def _by_group(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
+    def _by_group(self, group: Named, bucket: Any, grads: list[torch.Tensor]) -> None:
         params, buffers = bucket.params, bucket.buffers
         exp_avgs, exp_avg_sqs, maxima = (
             buffers["exp_avg"],
@@ -187,7 +192,7 @@ class Adam(Optimizer):
             writes,
         )
 
-    def _by_parameter(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
+    def _by_parameter(self, group: Named, bucket: Bucket, grads: list[torch.Tensor]) -> None:
         states = bucket.states
         if group["differentiable"] and any(state["step"].requires_grad for state in states):
             raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -19,6 +19,10 @@ from ._common import (
     zeros,
 )
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+
 
 __all__ = ["ASGD", "asgd"]
 
@@ -86,7 +90,7 @@ class ASGD(Optimizer):
                     if name in p_state and not torch.is_tensor(p_state[name]):
                         p_state[name] = torch.tensor(p_state[name], dtype=p_state["step"].dtype)
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, torch.Tensor]:
+    def _init_state(self, group: Named, p: torch.Tensor) -> dict[str, torch.Tensor]:
         step = new_step(group)
         eta = torch.as_tensor(_to_scalar(group["lr"]), dtype=step.dtype).clone().detach()
         return {"step": step, "eta": eta, "mu": torch.ones_like(step), "ax": zeros(p)}

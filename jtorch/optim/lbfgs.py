@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from ._common import check_lr
 from .optimizer import Optimizer, ParamsT, _to_scalar
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
+
 
 __all__ = ["LBFGS"]
 
@@ -324,7 +328,7 @@ def _two_loops(
     steps: list[torch.Tensor],
     ro: list[torch.Tensor],
     h_diag: Any,
-    al: list[Any],
+    al: Values,
 ) -> torch.Tensor:
     """The inverse Hessian's approximation times ``-grad``; ``al`` is filled with the coefficients
     of the first loop."""

@@ -9,7 +9,7 @@ import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from ._lr_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from ._lr_base import LRScheduler as LRScheduler
@@ -23,6 +23,10 @@ from ._lr_base import _warn_get_lr_called_within_step as _warn_get_lr_called_wit
 from ._lr_cyclic import CyclicLR as CyclicLR
 from ._lr_cyclic import OneCycleLR as OneCycleLR
 from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+
 
 __all__ = [
     "LambdaLR",
@@ -63,7 +67,7 @@ class _LambdaStates(LRScheduler):
     def _check_lambdas(self) -> None:
         pass
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Named:
         """All attributes but the optimiser; of ``lr_lambdas``, the attributes of those that are
         objects."""
         state = {
@@ -77,7 +81,7 @@ class _LambdaStates(LRScheduler):
         ]
         return state
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Named) -> None:
         """Takes over the result of ``state_dict()``."""
         self.__dict__.update(
             {key: value for key, value in state_dict.items() if key != "lr_lambdas"}
@@ -493,7 +497,7 @@ class _Composed(LRScheduler):
 
     _schedulers: Sequence[LRScheduler]
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Named:
         """All attributes but the optimiser, with the states of the parts."""
         state = {
             key: value
@@ -503,7 +507,7 @@ class _Composed(LRScheduler):
         state["_schedulers"] = [s.state_dict() for s in self._schedulers]
         return state
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Named) -> None:
         """Takes over the result of ``state_dict()``."""
         self.__dict__.update(
             {key: value for key, value in state_dict.items() if key != "_schedulers"}

@@ -9,7 +9,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jtorch as torch
 from jtorch.utils._foreach_utils import _group_tensors_by_device_and_dtype
@@ -28,6 +28,10 @@ from ._for_others import _maximize_doc as _maximize_doc
 from ._for_others import _params_doc as _params_doc
 from ._for_others import _stack_if_compiling as _stack_if_compiling
 from ._for_others import _view_as_real as _view_as_real
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Named, Operand, Tree
+
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -73,7 +77,7 @@ def register_optimizer_step_post_hook(hook: Callable[..., None]) -> RemovableHan
     return _register(_global_optimizer_post_hooks, hook)
 
 
-def _use_grad_for_differentiable(func: Callable[..., object]) -> Callable[..., Any]:
+def _use_grad_for_differentiable(func: Callable[..., object]) -> Function:
     """A ``step`` that autograd sees only if the optimiser was made with ``differentiable=True``."""
 
     @functools.wraps(func)
@@ -100,7 +104,7 @@ def _get_scalar_dtype(is_fused: bool | None = None) -> torch.dtype:
     )
 
 
-def _to_scalar(x: float | torch.Tensor) -> Any:
+def _to_scalar(x: float | torch.Tensor) -> Operand:
     """``x``, a one-element tensor made 0-dimensional."""
     return x.squeeze() if isinstance(x, torch.Tensor) and x.dim() != 0 else x
 
@@ -321,7 +325,7 @@ class Optimizer:
             )
         )
 
-        def cast(param: torch.Tensor, value: object, param_id: int, key: Hashable = None) -> Any:
+        def cast(param: torch.Tensor, value: object, param_id: int, key: Hashable = None) -> Tree:
             if isinstance(value, torch.Tensor):
                 return self._process_value_according_to_param_policy(
                     param, value, param_id, state_dict["param_groups"], key
@@ -448,9 +452,7 @@ class Optimizer:
         """The state of ``p`` before its first step."""
         raise NotImplementedError
 
-    def _collect(
-        self, group: dict[str, Any]
-    ) -> tuple[list[torch.Tensor], list[torch.Tensor], list[dict[str, Any]]]:
+    def _collect(self, group: Named) -> tuple[list[torch.Tensor], list[torch.Tensor], list[Named]]:
         """Parameters that have gradients, the gradients, and the states, made where there are
         none."""
         params, grads, states = [], [], []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -19,6 +19,10 @@ from ._common import (
     zeros,
 )
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+
 
 __all__ = ["RMSprop", "rmsprop"]
 
@@ -91,7 +95,7 @@ class RMSprop(Optimizer):
             capturable=False,
         )
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, torch.Tensor]:
+    def _init_state(self, group: Named, p: torch.Tensor) -> dict[str, torch.Tensor]:
         state = {"step": new_step(group), "square_avg": zeros(p)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros(p)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from ._common import as_real, check_lr, in_one_way, new_step, update_lists, zeros
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+
 
 __all__ = ["Rprop", "rprop"]
 
@@ -67,7 +71,7 @@ class Rprop(Optimizer):
             foreach=None, maximize=False, differentiable=False, capturable=False
         )
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, torch.Tensor]:
+    def _init_state(self, group: Named, p: torch.Tensor) -> dict[str, torch.Tensor]:
         lr = _to_scalar(group["lr"])
         grad: Any = p.grad
         size = (

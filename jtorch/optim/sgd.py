@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -21,6 +21,11 @@ from ._common import (
 )
 from ._fused import plain_gradients, plan_for, unscaled
 from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+    from ._fused import Bucket
+
 
 __all__ = ["SGD", "sgd"]
 
@@ -106,7 +111,7 @@ class SGD(Optimizer):
                     (self._by_group if fused else self._by_parameter)(group, bucket, bucket_grads)
         return loss
 
-    def _by_group(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
+    def _by_group(self, group: Named, bucket: Bucket, grads: list[torch.Tensor]) -> None:
         momentum = group["momentum"]
         buffers = bucket.buffers.get("momentum_buffer", [])
         n = len(grads)
@@ -133,7 +138,7 @@ class SGD(Optimizer):
                 state["momentum_buffer"] = buffer
             del self._plans[id(group)]  # it was made for a step without buffers
 
-    def _by_parameter(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
+    def _by_parameter(self, group: Named, bucket: Bucket, grads: list[torch.Tensor]) -> None:
         buffers = [state.get("momentum_buffer") for state in bucket.states]
         ready = not group["differentiable"] and (group["momentum"] == 0 or None not in buffers)
         parts = in_parts(bucket.params, grads, buffers) if ready else None

@@ -55,10 +55,10 @@ def as_sparse_gradcheck(gradcheck: Any) -> Callable[..., bool]:
     True
     """
 
-    def check(func: Callable[..., object], inputs: object, **kwargs: Any) -> bool:
+    def check(func: Callable[..., object], inputs: object, **kwargs: object) -> bool:
         kwargs.pop("masked", None)
         given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
-        flat: list[Any] = [
+        flat = [
             x._vals.detach().requires_grad_(x.requires_grad) if isinstance(x, SparseTensor) else x
             for x in given
         ]
@@ -72,7 +72,7 @@ def as_sparse_gradcheck(gradcheck: Any) -> Callable[..., bool]:
             ]
             out = func(*made)
             outs = out if isinstance(out, (tuple, list)) else (out,)
-            dense: list[Any] = [o.to_dense() if isinstance(o, SparseTensor) else o for o in outs]
+            dense = [o.to_dense() if isinstance(o, SparseTensor) else o for o in outs]
             return tuple(dense) if len(dense) > 1 else dense[0]
 
         return gradcheck(rebuilt, tuple(flat), **kwargs)

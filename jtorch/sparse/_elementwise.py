@@ -4,7 +4,7 @@ quotients."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,6 +44,10 @@ from ._tensor import (
 )
 from ._whole import following, through
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Operand
+
+
 # to a type checker, the Tensor of the stubs is another class than that of the core
 torch: Any = jtorch
 
@@ -57,7 +61,7 @@ LINEAR = "neg positive conj conj_physical".split()
 
 
 def _unary(name: str, adds_up: bool) -> None:
-    def apply(input: SparseTensor, *args: Any, **kwargs: Any) -> Any:
+    def apply(input: SparseTensor, *args: object, **kwargs: Any) -> Any:
         function = PUBLIC.get(name) or getattr(Tensor, name)
         out = kwargs.pop("out", None)
         if input._kind is layouts.sparse_coo and adds_up:
@@ -70,7 +74,7 @@ def _unary(name: str, adds_up: bool) -> None:
     )
     if adds_up and hasattr(Tensor, f"{name}_"):
 
-        def written(input: Any, *args: Any, **kwargs: Any) -> SparseTensor:
+        def written(input: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
             if input._kind is layouts.sparse_coo and not input._sorted:
                 raise RuntimeError(f"{name}_ requires coalesced input")
             return become(input, apply(input, *args, **kwargs))
@@ -85,12 +89,12 @@ for _name in LINEAR:
 
 
 @sparse_op("nn.functional.relu")
-def _functional_relu(input: object, inplace: bool = False) -> Any:
+def _functional_relu(input: object, inplace: bool = False) -> object:
     return torch.relu_(input) if inplace else torch.relu(input)
 
 
 @sparse_op("nn.functional.dropout", "dropout", "feature_dropout", "alpha_dropout")
-def _dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def _dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> object:
     if training and p:
         raise could_not_run("bernoulli_.float" if not inplace else "dropout_", input)
     return input
@@ -106,7 +110,7 @@ def _is_number(x: Tensor | float) -> bool:
 
 
 @sparse_op("add")
-def add(input: Any, other: object, *, alpha: object = 1, out: Any = None) -> Tensor:
+def add(input: Tensor, other: object, *, alpha: object = 1, out: Any = None) -> Tensor:
     """``input + alpha * other``: of two sparse tensors, or of a dense one and a sparse one."""
     found = _add(input, other, alpha)
     if out is None:
@@ -114,7 +118,7 @@ def add(input: Any, other: object, *, alpha: object = 1, out: Any = None) -> Ten
     return become(out, found) if isinstance(out, SparseTensor) else out.copy_(found)
 
 
-def _add(a: Tensor, b: Any, alpha: Any) -> Any:
+def _add(a: Tensor, b: Operand, alpha: Any) -> Any:
     if isinstance(a, SparseTensor):
         if not isinstance(b, SparseTensor):
             if a._kind in COMPRESSED and isinstance(b, Tensor):
@@ -217,7 +221,7 @@ def _same_positions(a: SparseTensor, b: SparseTensor) -> bool:
 
 
 @sparse_op("add_")
-def add_(input: Any, other: Any, *, alpha: Any = 1) -> SparseTensor | Tensor:
+def add_(input: Tensor, other: SparseTensor, *, alpha: Any = 1) -> SparseTensor | Tensor:
     """``add`` in place."""
     if isinstance(input, SparseTensor):
         return become(input, _add(input, other, alpha))
@@ -243,7 +247,7 @@ def sub_(input: Tensor, other: Tensor, *, alpha: int = 1) -> Tensor:
 
 
 @sparse_op("__rsub__", "rsub")
-def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def rsub(input: Any, other: Tensor, *, alpha: Any = 1) -> SparseTensor | Tensor:
     """``other - alpha * input``."""
     return _add(other, input, -alpha)
 
@@ -260,7 +264,7 @@ def mul(input: Tensor, other: Tensor | float, *, out: SparseTensor | None = None
     return found if out is None else become(out, found)
 
 
-def _mul(a: Any, b: Any) -> SparseTensor:
+def _mul(a: Any, b: Operand) -> SparseTensor:
     if not isinstance(a, SparseTensor):
         a, b = b, a
     # the dtypes of both count, but values are a row beside a single number
@@ -408,7 +412,9 @@ def div(
 
 
 @sparse_op("floor_divide")
-def floor_divide(input: object, other: Any, *, out: SparseTensor | None = None) -> SparseTensor:
+def floor_divide(
+    input: object, other: float | Tensor, *, out: SparseTensor | None = None
+) -> SparseTensor:
     """The quotient by a number, rounded down."""
     if not isinstance(input, SparseTensor) or not _is_number(other):
         shape = list(other.shape) if isinstance(other, Tensor) else []
@@ -427,7 +433,7 @@ def _rtruediv(input: Any, other: object) -> Any:
 
 
 @sparse_op("pow")
-def pow(input: Any, exponent: Any, *, out: SparseTensor | None = None) -> SparseTensor:
+def pow(input: object, exponent: Any, *, out: SparseTensor | None = None) -> SparseTensor:
     """The power with a number as exponent."""
     if not isinstance(input, SparseTensor) or not _is_number(exponent) or input._kind in COMPRESSED:
         t = input if isinstance(input, SparseTensor) else exponent

@@ -4,7 +4,7 @@ gathered."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch
 
@@ -16,6 +16,11 @@ from ..autograd.tape import FREED, Node
 from ..core import from_value
 from ._tensor import coo
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
+    from ..autograd.function_node import FunctionCtx
+
+
 # to a type checker, the Tensor of the stubs is another class than that of the core
 torch: Any = jtorch
 
@@ -25,7 +30,11 @@ class Embedding(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, weight: jtorch.Tensor, indices: object, padding_idx: int, scale_grad_by_freq: bool
+        ctx: Any,
+        weight: jtorch.Tensor,
+        indices: object,
+        padding_idx: int,
+        scale_grad_by_freq: bool,
     ) -> jtorch.Tensor:
         """``weight[indices]``."""
         ctx.save_for_backward(indices)
@@ -37,7 +46,7 @@ class Embedding(Function):
         return PUBLIC["embedding"](weight, indices, padding_idx, False)
 
     @staticmethod
-    def backward(ctx: Any, grad: jtorch.Tensor) -> tuple[jtorch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, grad: jtorch.Tensor) -> tuple[jtorch.Tensor | None, ...]:
         """A COO gradient of the table."""
         (indices,) = ctx.saved_tensors
         _unscaled(ctx.by_freq)
@@ -100,7 +109,7 @@ class EmbeddingBag(Function):
         )
 
     @staticmethod
-    def backward(ctx: Any, grad: jtorch.Tensor) -> tuple[jtorch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, grad: jtorch.Tensor) -> tuple[jtorch.Tensor | None, ...]:
         """A COO gradient of the table, and a dense one of the weights."""
         weight, indices, offsets, samples = ctx.saved_tensors
         by_freq, mode, last, padding_idx = ctx.options
@@ -158,7 +167,7 @@ class Gather(Node):
 
     __slots__ = ()
 
-    def apply(self, grads: Sequence[object]) -> list[Any]:
+    def apply(self, grads: Sequence[object]) -> Values:
         """A COO gradient of the input."""
         with unrecorded():
             return [_item(self._gradient(from_value(grads[0])), False), None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,10 @@ from ._tensor import (
     sparse_op,
 )
 from ._whole import following, through
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Operand
+
 
 # to a type checker, the Tensor of the stubs is another class than that of the core
 torch: Any = jtorch
@@ -402,7 +406,7 @@ def _compressed(
 
 
 def _batched(
-    kind: dtypes.layout, parts: list[Any], size: tuple[int, ...], name: str
+    kind: dtypes.layout, parts: list[Operand], size: tuple[int, ...], name: str
 ) -> SparseTensor:
     """A batch of matrices with as many elements each."""
     if not parts:
@@ -590,7 +594,7 @@ def is_coalesced(input: Tensor) -> bool:
 
 
 @sparse_op("_coalesced_")
-def _coalesced_(input: Any, coalesced: bool) -> Any:
+def _coalesced_(input: SparseTensor, coalesced: bool) -> object:
     if input._kind is not layouts.sparse_coo:
         raise could_not_run("_coalesced_", input)
     input._sorted = bool(coalesced)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy as copy_module
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -44,6 +44,11 @@ from ._tensor import (
 from ._text import describe
 from ._whole import following
 
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Operand
+    from ..utils.hooks import RemovableHandle
+
+
 # to a type checker, the Tensor of the stubs is another class than that of the core
 torch: Any = jtorch
 
@@ -74,7 +79,7 @@ def to(input: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _by_values(name: str) -> None:
-    def method(input: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
+    def method(input: SparseTensor, *args: object, **kwargs: object) -> SparseTensor:
         return _moved(input, getattr(input._vals, name)(*args, **kwargs))
 
     sparse_op(name)(method)
@@ -93,7 +98,7 @@ def type_as(input: Any, other: Any) -> Any:
 
 
 @sparse_op("type")
-def type_(input: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type_(input: Any, dtype: Any = None, non_blocking: bool = False) -> object:
     """The name of the tensor's type, or the tensor in another dtype."""
     if dtype is None:
         if input._kind in COMPRESSED:
@@ -119,7 +124,7 @@ def detach(input: SparseTensor) -> Any:
 
 
 @sparse_op("detach_")
-def detach_(input: Any) -> Any:
+def detach_(input: Any) -> SparseTensor:
     """Forgets the history in place."""
     input._vals = input._vals.detach()
     return input
@@ -206,7 +211,7 @@ def backward(
 
 
 @sparse_op("register_hook")
-def register_hook(input: SparseTensor, hook: Callable[[Any], Any]) -> Any:
+def register_hook(input: SparseTensor, hook: Callable[[Any], Any]) -> RemovableHandle:
     """Calls ``hook`` with the gradient, a sparse tensor."""
 
     def run(grad: Tensor) -> Any:
@@ -255,7 +260,7 @@ def _grad(
     targets: tuple[Tensor, ...],
     given: tuple[Tensor | None, ...],
     *options: Any,
-) -> tuple[Any, ...]:
+) -> tuple[Operand, ...]:
     """``autograd.grad`` where outputs or inputs are sparse; gradients of sparse inputs are
     sparse."""
     values, wanted, grads = _dense_parts(layout, outs, targets, given)
@@ -366,7 +371,7 @@ def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
 
 
 @sparse_op("copy_")
-def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
+def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Takes over the elements of another sparse tensor of the layout.
 
     Raises:
@@ -450,7 +455,7 @@ def fill_(input: SparseTensor, value: object) -> SparseTensor:
 
 
 @sparse_op("resize_")
-def resize_(input: Tensor, *size: Any, **kwargs: Any) -> Any:
+def resize_(input: Tensor, *size: object, **kwargs: object) -> None:
     """Not for COO tensors."""
     if input._rg:
         raise RuntimeError("cannot resize variables that require grad")
@@ -481,7 +486,7 @@ def _check_format(input: Tensor, memory_format: object) -> None:
 
 @sparse_op("empty_like")
 def empty_like_(
-    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    input: Any, *, dtype: Any = None, layout: jtorch.layout | None = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: object = None,
 ) -> Tensor:  # fmt: skip
     """A tensor with the same size; of a compressed layout, with the same positions and any numbers,
@@ -511,7 +516,7 @@ def _alike(t: SparseTensor, values: Tensor) -> SparseTensor:
 
 @sparse_op("zeros_like")
 def zeros_like(
-    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    input: Any, *, dtype: Any = None, layout: jtorch.layout | None = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: object = None,
 ) -> Any:  # fmt: skip
     """A tensor of the same size and layout without specified elements."""
@@ -535,7 +540,9 @@ def _filled_like(name: str) -> None:
         "randn_like": "normal_",
     }[name]
 
-    def filled(input: SparseTensor, *args: Any, layout: object = None, **kwargs: Any) -> Tensor:
+    def filled(
+        input: SparseTensor, *args: object, layout: object = None, **kwargs: object
+    ) -> Tensor:
         options = {
             "dtype": input.dtype,
             "device": input.device,
@@ -567,7 +574,7 @@ def new_zeros(
     layout: object = None,
     device: Any = None,
     requires_grad: bool = False,
-    **_: Any,
+    **_: object,
 ) -> Any:
     """A tensor of another size in the same layout without specified elements."""
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
@@ -614,7 +621,7 @@ def new(input: Any, *args: Any, device: object = None) -> Any:
 
 
 @sparse_op("new_tensor")
-def new_tensor(input: Any, data: object, **options: Any) -> Any:
+def new_tensor(input: SparseTensor, data: object, **options: Any) -> Tensor:
     """A dense tensor of data in the same dtype and on the same device."""
     return input._vals.new_tensor(data, **options)
 
@@ -623,7 +630,7 @@ def new_tensor(input: Any, data: object, **options: Any) -> Any:
 
 
 def _raising(name: str, error: Callable[[Any], Exception]) -> None:
-    def refuse(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def refuse(input: Tensor, *args: object, **kwargs: object) -> Any:
         raise error(input)
 
     sparse_op(name)(refuse)
@@ -666,7 +673,7 @@ def item(input: Tensor) -> Any:
 
 
 def _from_item(name: str, kind: Callable[[Any], Any]) -> None:
-    def convert(input: Tensor) -> Any:
+    def convert(input: Tensor) -> object:
         if input.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return kind(item(input))
@@ -836,6 +843,6 @@ jax.tree_util.register_pytree_node(SparseTensor, _flatten, _unflatten)
 
 
 @sparse_op("resolve_conj", "resolve_neg")
-def resolved(input: Tensor) -> Any:
+def resolved(input: Tensor) -> Tensor:
     """The tensor itself, which has no bits of its own: its values know theirs."""
     return input

@@ -93,7 +93,7 @@ def sparse_sum(input: jtorch.Tensor, dim: int | None = None, dtype: object = Non
     return coalesce(coo(input._at[0].index_select(0, kept), values, size))
 
 
-def _compressed_sum(input: SparseTensor, dim: int, keepdim: bool, dtype: Any) -> object:
+def _compressed_sum(input: SparseTensor, dim: int, keepdim: bool, dtype: object) -> object:
     if input._kind is not layouts.sparse_csr:
         raise could_not_run("sum.dim_IntList", input)
     if not keepdim:
@@ -118,7 +118,7 @@ def sparse_sum_keeping(made: jtorch.Tensor, d: int, dtype: object) -> jtorch.Ten
 def norm(
     input: jtorch.Tensor,
     p: str = "fro",
-    dim: Any = None,
+    dim: int | None = None,
     keepdim: bool = False,
     out: object = None,
     dtype: object = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from ._tensor import (
     sparse_op,
 )
 from ._whole import following
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Values
+
 
 # to a type checker, the Tensor of the stubs is another class than that of the core
 torch: Any = jtorch
@@ -93,17 +97,17 @@ def _T(input: Tensor) -> Tensor:
 
 
 @getter("mT")
-def _mT(input: object) -> Any:
+def _mT(input: object) -> object:
     return transpose(input, -2, -1)
 
 
 @getter("H")
-def _H(input: object) -> Any:
+def _H(input: object) -> object:
     return transpose(input, 0, 1).conj()
 
 
 @getter("mH")
-def _mH(input: object) -> Any:
+def _mH(input: object) -> object:
     return transpose(input, -2, -1).conj()
 
 
@@ -153,7 +157,7 @@ def permute(input: SparseTensor, *dims: Any, **kwargs: Any) -> Tensor:
 
 @sparse_op("unsqueeze")
 @following(lambda whole, dim: whole.unsqueeze(dim))
-def unsqueeze(input: SparseTensor, dim: int) -> Any:
+def unsqueeze(input: SparseTensor, dim: int) -> Tensor:
     """One dimension of size 1 more."""
     if input._kind in COMPRESSED:
         raise RuntimeError("Sparse CSR tensors do not have strides")
@@ -282,7 +286,7 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> SparseTensor:
 
 
 @sparse_op("cat")
-def cat(tensors: Any, dim: int = 0, *, out: object = None) -> SparseTensor:
+def cat(tensors: Values, dim: int = 0, *, out: object = None) -> SparseTensor:
     """Sparse tensors one after the other along a dimension."""
     for i, x in enumerate(tensors):
         if not isinstance(x, SparseTensor):
@@ -355,7 +359,7 @@ def unbind(input: SparseTensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @sparse_op("__iter__")
-def _iter(input: object) -> Any:
+def _iter(input: object) -> object:
     return iter(unbind(input))
 
 
@@ -407,8 +411,8 @@ def item_at(input: Tensor, index: object) -> Tensor:
     return found
 
 
-def _view(name: str, error: Any) -> None:
-    def refuse(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+def _view(name: str, error: Function) -> None:
+    def refuse(input: Tensor, *args: object, **kwargs: object) -> Any:
         raise error(input)
 
     sparse_op(name)(refuse)
@@ -426,7 +430,7 @@ _view("contiguous", lambda input: RuntimeError("unsupported memory format option
 
 
 @sparse_op("view_as_real", "view_as_complex")
-def _complex_view(input: Any) -> SparseTensor:
+def _complex_view(input: SparseTensor) -> SparseTensor:
     real = input.dtype.is_complex
     values = torch.view_as_real(input._vals) if real else torch.view_as_complex(input._vals)
     size = (*input._dims, 2) if real else tuple(input._dims)[:-1]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,11 @@ from .._src.tensor.running import check_cast, converted
 from ..autograd.grad_mode import MODE, unrecorded
 from ..core import Tensor, from_value
 from ..dispatch import disabled_torch_function_impl
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Decorator, Function, Tree
+    from ..autograd.tape import Node
+
 
 _new = object.__new__
 
@@ -90,7 +95,7 @@ class SparseTensor(Tensor):
     def _sync(self) -> None:
         self._vals.requires_grad  # noqa: B018 (brings a view's history up to date)
 
-    def _edge(self) -> Any:
+    def _edge(self) -> tuple[Node | int, ...] | Tensor:
         self._sync()
         return self._vals._edge()
 
@@ -263,7 +268,7 @@ def expected(name: str, what: str, t: object) -> RuntimeError:
 
 #: What is done in place of an op: by the last part of its public name, or the whole path below
 #: ``torch`` outside ``torch`` and ``Tensor``.
-TABLE: dict[str, Callable[..., Any]] = {}
+TABLE: dict[str, Function] = {}
 #: Operators by the function that they are.
 OPERATORS = {
     "__radd__": "add", "__rmul__": "mul", "__iadd__": "add_", "__isub__": "sub_",
@@ -277,10 +282,10 @@ OPERATORS = {
 }  # fmt: skip
 
 
-def sparse_op(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def sparse_op(*names: str) -> Decorator:
     """Decorator: enters what these public names do when an operand is sparse."""
 
-    def enter(body: Callable[..., object]) -> Callable[..., Any]:
+    def enter(body: Callable[..., object]) -> Function:
         for name in names:
             TABLE[name] = body
         return body
@@ -315,7 +320,7 @@ class _Layout:
 
     def call(
         self, caller: Any, operand: SparseTensor, args: tuple[object, ...], kwargs: dict[str, float]
-    ) -> Any:
+    ) -> Tree:
         """A public function called with a sparse operand."""
         name, path = _key(caller.func)
         if caller.layout.alias_of:

@@ -10,7 +10,7 @@ tensor by ``to_sparse`` and its like, these functions give it to that tensor, pa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch
 
@@ -18,6 +18,11 @@ from ..autograd.function import Function
 from ..autograd.grad_mode import MODE
 from ..core import Tensor
 from ._tensor import SparseTensor, like
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Decorator
+    from ..autograd.function_node import FunctionCtx
+
 
 # to a type checker, the Tensor of the stubs is another class than that of the core
 torch: Any = jtorch
@@ -28,7 +33,11 @@ class _Unmasked(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, found: Tensor, whole: object, formula: Callable[..., object], *more: object
+        ctx: Any,
+        found: Tensor,
+        whole: object,
+        formula: Callable[..., object],
+        *more: object,
     ) -> Any:
         """``found``; the formula takes its gradient and ``more``."""
         ctx.formula = formula
@@ -36,7 +45,7 @@ class _Unmasked(Function):
         return found.view_as(found)
 
     @staticmethod
-    def backward(ctx: Any, grad: object) -> Any:
+    def backward(ctx: FunctionCtx, grad: object) -> Any:
         """The gradients of both."""
         more = ctx.saved_tensors
         return (grad, ctx.formula(grad, *more), None, *[None for _ in more])
@@ -52,16 +61,16 @@ def whole_of(t: Tensor) -> Tensor | None:
 
 
 def following(
-    follows: Callable[..., Any] | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    follows: Callable[..., object] | None = None,
+) -> Decorator:
     """Decorator of a function that gives a sparse tensor: ``follows`` does the same to the dense
     tensor that the operand was made of.
 
     It may give None where it cannot; without it the dense tensor is the same.
     """
 
-    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
-        def run(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def decorate(body: Callable[..., Any]) -> Callable[..., object]:
+        def run(input: Tensor, *args: object, **kwargs: Any) -> Any:
             found = body(input, *args, **kwargs)
             if (
                 found is not input

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cmath
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,10 @@ import jtorch as torch
 
 from . import tensor_comparison
 from .tensor_comparison import TOLERANCES, Differs, numbers_in_words
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Tree
+
 
 _BOOLEANS = (bool, np.bool_)
 _NUMBERS = (bool, int, float, complex, np.number)
@@ -94,7 +98,7 @@ class Checks:
         self.device, self.dtype, self.layout, self.stride = device, dtype, layout, stride
 
     def pairs(
-        self, actual: Any, expected: Any, place: tuple[Any, ...]
+        self, actual: Tree, expected: Tree, place: tuple[object, ...]
     ) -> Iterator[tuple[Callable[[Any, Any], None], Any, Any, tuple[Any, ...]]]:
         """What is to be compared of two objects found at ``place``: how, with what, and where it
         was found.

@@ -4,10 +4,14 @@ values of sparse layouts."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch.autograd.jacobians import keeps_elsewhere
+
+if TYPE_CHECKING:
+    from .comparison import Checks
+
 
 #: Relative and absolute tolerances.
 TOLERANCES = {
@@ -28,7 +32,7 @@ class Differs(Exception):
     """What differs, in words."""
 
 
-def compare(actual: Any, expected: Any, options: Any) -> None:
+def compare(actual: torch.Tensor, expected: torch.Tensor, options: Checks) -> None:
     """Compares two tensors; the ``options`` are those of ``comparison.Checks``.
 
     Raises:

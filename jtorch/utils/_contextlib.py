@@ -7,7 +7,10 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function
 
 
 def context_decorator(ctx: object, func: Callable[..., object]) -> object:
@@ -44,7 +47,7 @@ def context_decorator(ctx: object, func: Callable[..., object]) -> object:
     return decorated
 
 
-def _wrap_generator(ctx_factory: Callable[[], Any], func: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_generator(ctx_factory: Callable[[], Any], func: Function) -> Callable[..., object]:
     """A generator function that is in the context while its own code runs, and outside of it while
     its caller's does."""
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._src.facts.devices import FACTORIES, device
 from .._src.facts.devices import DeviceContext as DeviceContext
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Decorator, Function
 
 
 def _device_constructors() -> set[object]:
@@ -15,7 +18,7 @@ def _device_constructors() -> set[object]:
     return set(FACTORIES)
 
 
-def device_decorator(device: Any, func: Callable[..., object]) -> Callable[..., Any]:
+def device_decorator(device: Function, func: Callable[..., object]) -> Callable[..., object]:
     """``func`` with a device as the default; ``device`` may be a function that gives such a
     context."""
 
@@ -27,7 +30,7 @@ def device_decorator(device: Any, func: Callable[..., object]) -> Callable[..., 
     return decorated
 
 
-def set_device(device: device | int | str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def set_device(device: device | int | str) -> Decorator:
     """A decorator that runs a function with a device as the default.
 
     Example:

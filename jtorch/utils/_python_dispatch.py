@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -17,6 +17,10 @@ from .._src.aten.state import remove as _remove
 from .._src.aten.wrapping import lay_out as _lay_out
 from .._src.aten.wrapping import share_storage as _share_storage
 from .._src.facts.tags import Tag
+
+if TYPE_CHECKING:
+    from .._src.aten.overloads import OpOverload
+
 
 __all__ = [
     "BaseTorchDispatchMode",
@@ -216,7 +220,10 @@ def transform_subclass(
 
 
 def return_and_correct_aliasing(
-    func: Any, args: Sequence[Any], kwargs: Any, out: torch.Tensor
+    func: OpOverload,
+    args: Sequence[torch.Tensor],
+    kwargs: dict[str, torch.dtype],
+    out: torch.Tensor,
 ) -> object:
     """What a handler should return: the very argument that an in-place or ``out=`` operator
     changed, else ``out``.

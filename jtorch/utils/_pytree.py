@@ -13,7 +13,7 @@ import json
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 # isort: off
 from ._pytree_nodes import (  # noqa: F401  (programs know all of it as this module's)
@@ -31,6 +31,10 @@ from ._pytree_nodes import (  # noqa: F401  (programs know all of it as this mod
     _register_namedtuple, STANDARD_DICT_TYPES, BUILTIN_TYPES, _get_node_type, tree_is_leaf,
     _is_leaf,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+
 # isort: on
 
 __all__ = [
@@ -164,7 +168,7 @@ class TreeSpec:
             )
         context: Any = None
         if dicts:
-            children: list[Any] = list(tree)
+            children = list(tree)
         else:
             children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
         if len(children) != self.num_children:
@@ -235,7 +239,7 @@ def _flatten_into(tree: PyTree, leaves: list[object], is_leaf: IsLeaf) -> TreeSp
 
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
     """The leaves of a tree, and its structure."""
-    leaves: list[Any] = []
+    leaves = []
     return leaves, _flatten_into(tree, leaves, is_leaf)
 
 
@@ -427,7 +431,7 @@ def _member_to_json(value: object) -> dict[str, object]:
     return {"__enum__": True, "fqn": f"{kind.__module__}:{kind.__qualname__}", "name": value.name}
 
 
-def _member_from_json(data: dict[str, Any]) -> object:
+def _member_from_json(data: Named) -> object:
     """The member that ``_member_to_json`` has written. A text imports no module: it may come with a
     file."""
     if data.get("__enum__") is not True:

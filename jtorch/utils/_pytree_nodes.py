@@ -11,10 +11,14 @@ import importlib
 import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._src.facts.size import Size
 from ..return_types import _Result
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Tree, Values
+
 
 PyTree: TypeAlias = Any
 Context: TypeAlias = Any
@@ -94,7 +98,7 @@ class GetAttrKey:
     def __str__(self) -> str:
         return f".{self.name}"
 
-    def get(self, obj: Any) -> Any:
+    def get(self, obj: object) -> Any:
         """What is there."""
         return getattr(obj, self.name)
 
@@ -104,7 +108,7 @@ def keystr(kp: KeyPath) -> str:
     return "".join(str(k) for k in kp)
 
 
-def key_get(obj: Any, kp: KeyPath) -> Any:
+def key_get(obj: object, kp: KeyPath) -> object:
     """What a path leads to."""
     for k in kp:
         obj = k.get(obj)
@@ -174,8 +178,8 @@ def _register_pytree_node(
     cls: type[Any],
     flatten_fn: FlattenFn,
     unflatten_fn: UnflattenFn,
-    to_str_fn: Any = None,
-    maybe_from_str_fn: Any = None,
+    to_str_fn: object = None,
+    maybe_from_str_fn: object = None,
     *,
     serialized_type_name: str | None = None,
     to_dumpable_context: ToDumpableContextFn | None = None,
@@ -249,15 +253,15 @@ def register_dataclass(
             raise ValueError(message)
     names = field_names
 
-    def flatten(obj: Any) -> tuple[list[Any], Context]:
+    def flatten(obj: object) -> tuple[Values, Context]:
         full = [n for n in names if getattr(obj, n) is not None]
         return [getattr(obj, n) for n in full], [full, [n for n in names if n not in full]]
 
-    def unflatten(values: Iterable[Any], context: Context) -> Any:
+    def unflatten(values: Iterable[object], context: Context) -> Any:
         full, empty = context
         return cls(**dict(zip(full, values, strict=True)), **dict.fromkeys(empty))
 
-    def flatten_with_keys(obj: Any) -> tuple[list[tuple[Any, Any]], Context]:
+    def flatten_with_keys(obj: object) -> tuple[list[tuple[object, object]], Context]:
         values, context = flatten(obj)
         return [(GetAttrKey(n), v) for n, v in zip(context[0], values)], context
 
@@ -352,23 +356,23 @@ def is_structseq(obj: object) -> bool:
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
-def _sequence_keys(d: Any) -> list[tuple[Any, Any]]:
+def _sequence_keys(d: Iterable[object]) -> list[tuple[SequenceKey, object]]:
     return [(SequenceKey(i), v) for i, v in enumerate(d)]
 
 
-def _mapping_keys(d: Any) -> list[tuple[Any, Any]]:
+def _mapping_keys(d: Any) -> list[tuple[object, object]]:
     return [(MappingKey(k), v) for k, v in d.items()]
 
 
-def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], Context]:
+def _dict_flatten(d: dict[object, object]) -> tuple[list[object], Context]:
     return list(d.values()), list(d.keys())
 
 
-def _dict_unflatten(values: Iterable[Any], context: Context) -> dict[Any, Any]:
+def _dict_unflatten(values: Iterable[object], context: Context) -> dict[object, object]:
     return dict(zip(context, values, strict=True))
 
 
-def _list_flatten_with_keys(d: list[Any]) -> tuple[list[Any], Context]:
+def _list_flatten_with_keys(d: Values) -> tuple[Values, Context]:
     values, context = _list_flatten(d)
     return list(zip(map(SequenceKey, range(len(values))), values, strict=True)), context
 
@@ -378,31 +382,31 @@ def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[Any], Context]:
     return list(zip(map(MappingKey, context), values, strict=True)), context
 
 
-def _list_flatten(d: list[Any]) -> tuple[list[Any], Context]:
+def _list_flatten(d: Values) -> tuple[list[object], Context]:
     return d, None
 
 
-def _list_unflatten(values: Iterable[Any], context: Context) -> list[Any]:  # noqa: ARG001
+def _list_unflatten(values: Iterable[object], context: Context) -> list[object]:  # noqa: ARG001
     return list(values)
 
 
-def _tuple_flatten(d: tuple[Any, ...]) -> tuple[list[Any], Context]:
+def _tuple_flatten(d: tuple[object, ...]) -> tuple[list[object], Context]:
     return list(d), None
 
 
-def _tuple_unflatten(values: Iterable[Any], context: Context) -> tuple[Any, ...]:  # noqa: ARG001
+def _tuple_unflatten(values: Iterable[object], context: Context) -> tuple[object, ...]:  # noqa: ARG001
     return tuple(values)
 
 
-def _namedtuple_flatten(d: Any) -> tuple[list[Any], Context]:
+def _namedtuple_flatten(d: Any) -> tuple[list[object], Context]:
     return list(d), type(d)
 
 
-def _namedtuple_unflatten(values: Iterable[Any], context: Context) -> Any:
+def _namedtuple_unflatten(values: Iterable[object], context: Context) -> object:
     return context(*values)
 
 
-def _defaultdict_from(values: Iterable[Any], context: Context) -> Any:
+def _defaultdict_from(values: Iterable[object], context: Context) -> object:
     factory, keys = context
     return defaultdict(factory, _dict_unflatten(values, keys))
 
@@ -423,7 +427,7 @@ def _load_defaultdict(dumped: DumpableContext) -> Context:
     return [factory, dumped["dict_context"]]
 
 
-def _dump_namedtuple(context: Any) -> DumpableContext:
+def _dump_namedtuple(context: object) -> DumpableContext:
     if context not in SUPPORTED_SERIALIZED_TYPES:
         raise NotImplementedError(
             f"Can't serialize TreeSpec of namedtuple class {context} because we didn't register a "
@@ -453,9 +457,9 @@ def _register_standard() -> None:
         flatten: FlattenFn,
         unflatten: UnflattenFn,
         name: str,
-        keys: Any,
-        dump: Any = None,
-        load: Any = None,
+        keys: Function,
+        dump: Callable[..., object] | None = None,
+        load: Callable[..., object] | None = None,
     ) -> None:
         _private_register_pytree_node(
             cls,
@@ -508,12 +512,12 @@ def _register_standard() -> None:
 _register_standard()
 
 STANDARD_DICT_TYPES: frozenset[type] = frozenset({dict, OrderedDict, defaultdict})
-BUILTIN_TYPES: frozenset[Any] = frozenset(
+BUILTIN_TYPES: frozenset[object] = frozenset(
     {tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque}
 )
 
 
-def _get_node_type(tree: Any) -> Any:
+def _get_node_type(tree: Tree) -> Any:
     kind = type(tree)
     if kind not in SUPPORTED_NODES and isinstance(tree, tuple):
         if is_namedtuple_class(kind):

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from ._python_dispatch import TorchDispatchMode
 from ._pytree import tree_map
+
+if TYPE_CHECKING:
+    from typing import Self
+
 
 #: What is kept of the calls of each operator, by their numbers.
 Storage = dict[Any, dict[int, Any]]
@@ -58,7 +62,7 @@ class CachingMode(TorchDispatchMode):
     def __init__(self, kept: Callable[..., bool], storage: Storage) -> None:
         super().__init__()
         self.kept, self.storage = kept, storage
-        self.calls: Counter[Any] = Counter()
+        self.calls = Counter()
 
     def __torch_dispatch__(
         self, func: Any, types: object, args: Any = (), kwargs: Any = None
@@ -86,9 +90,9 @@ class CachedMode(TorchDispatchMode):
     def __init__(self, storage: Storage, mutated: bool) -> None:
         super().__init__()
         self.storage, self.allow_cache_entry_mutation = storage, mutated
-        self.calls: Counter[Any] = Counter()
+        self.calls = Counter()
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         self.calls.clear()
         return super().__enter__()
 

@@ -9,7 +9,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.aten.state import STATE
@@ -25,6 +25,10 @@ from ._selective_checkpoint import (
     create_selective_checkpoint_contexts,
     modes,
 )
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Named
+
 
 __all__ = [
     "CheckpointPolicy",
@@ -111,7 +115,7 @@ class _Surroundings:
     def __init__(self, preserve_rng_state: bool) -> None:
         self.rng = torch.default_generator.get_state() if preserve_rng_state else None
         self.key = torch.random.key_now() if preserve_rng_state else None
-        self.autocast: dict[str, Any] | None = None
+        self.autocast: Named | None = None
         if hasattr(torch, "is_autocast_enabled") and torch.is_autocast_enabled("cpu"):
             self.autocast = {
                 "enabled": True,
@@ -210,7 +214,7 @@ class _Frame:
         self.early_stop = early_stop
         self.compare = compare
         self.slots: list[weakref.ref[_Slot]] = []
-        self.descriptions: list[dict[str, Any]] = []
+        self.descriptions: list[dict[str, object]] = []
         self.tensors: dict[int, torch.Tensor] = {}
         # whether the first computation has come to its end: it may hold a backward pass of its own
         self.complete = False
@@ -485,7 +489,7 @@ def _get_autocast_kwargs(
     """What ``torch.autocast`` must be given to be as it is now: for a type of device (None if it
     has no autocast), and for the CPU."""
 
-    def now(kind: str) -> dict[str, Any]:
+    def now(kind: str) -> Named:
         return {
             "enabled": torch.is_autocast_enabled(kind),
             "dtype": torch.get_autocast_dtype(kind),

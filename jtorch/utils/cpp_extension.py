@@ -20,9 +20,9 @@ import subprocess
 import sys
 import tempfile
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -34,6 +34,10 @@ from .._src.facts.errors import not_offered
 from .._src.refusals import stand_ins as _refusals
 from ..library.custom import CustomOpDef
 from ..library.kernels import JaxKernel
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Operand, Operands
+
 
 __all__ = [
     "get_default_build_root", "check_compiler_ok_for_platform",
@@ -53,7 +57,7 @@ def _find_cuda_home() -> str | None:
 ROCM_HOME: str | None = None
 
 #: Attribute types of C++: the schema's type, and what XLA is given.
-_ATTRIBUTES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+_ATTRIBUTES = {
     "float": ("float", np.float32), "double": ("float", np.float64),
     "int32_t": ("SymInt", np.int32), "int64_t": ("SymInt", np.int64), "int": ("SymInt", np.int32),
     "bool": ("bool", np.bool_), "std::string_view": ("str", str),
@@ -87,7 +91,7 @@ class _Binding:
             )
         text = _inside(source, source.index("(", found.start()))
         self.tensors = 0
-        self.attributes: list[tuple[str, str, Callable[[Any], Any]]] = []
+        self.attributes = []
         self.results: list[str | None] = []
         for kind, declared, named in re.findall(
             r"\.\s*(Arg|Attr|Ret)\s*<((?:[^<>]|<[^<>]*>)*)>\s*\(\s*(?:\"(\w+)\")?\s*\)", text
@@ -139,7 +143,7 @@ def _bind(space: str, name: str, binding: _Binding, symbol: object) -> CustomOpD
     target = f"{space}.{name}"
     jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(symbol), platform="cpu")
 
-    def shapes(arrays: Sequence[Any], rest: Sequence[object]) -> list[jax.ShapeDtypeStruct]:
+    def shapes(arrays: Operands, rest: Sequence[object]) -> list[jax.ShapeDtypeStruct]:
         fake = op._user.fake
         if fake is None:
             first = arrays[0]
@@ -154,7 +158,7 @@ def _bind(space: str, name: str, binding: _Binding, symbol: object) -> CustomOpD
             for t in (out if isinstance(out, (tuple, list)) else (out,))
         ]
 
-    def kernel(*given: object) -> Any:
+    def kernel(*given: object) -> Operand:
         arrays, rest = given[: binding.tensors], given[binding.tensors :]
         attributes = {
             n: convert(value)
@@ -461,19 +465,19 @@ def _setup_only(what: str) -> NotImplementedError:
     )
 
 
-def CppExtension(name: str, sources: object, *args: object, **kwargs: object) -> Any:
+def CppExtension(name: str, sources: object, *args: object, **kwargs: object) -> None:
     """Not offered: there is no C++ library to build against."""
     del sources, args, kwargs
     raise _setup_only(f"CppExtension({name!r})")
 
 
-def CUDAExtension(name: str, sources: object, *args: object, **kwargs: object) -> Any:
+def CUDAExtension(name: str, sources: object, *args: object, **kwargs: object) -> None:
     """Not offered: there is no C++ library to build against."""
     del sources, args, kwargs
     raise _setup_only(f"CUDAExtension({name!r})")
 
 
-def SyclExtension(name: str, sources: object, *args: object, **kwargs: object) -> Any:
+def SyclExtension(name: str, sources: object, *args: object, **kwargs: object) -> None:
     """Not offered: there is no C++ library to build against."""
     del sources, args, kwargs
     raise _setup_only(f"SyclExtension({name!r})")

@@ -26,9 +26,9 @@ class ModuleTracker:
     def __init__(self) -> None:
         self.parents = {"Global"}
         self.is_bw = False
-        self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self._names = weakref.WeakKeyDictionary()
         self._seen: weakref.WeakSet[object] = weakref.WeakSet()
-        self._handles: list[Any] = []
+        self._handles = []
 
     def _name(self, module: Any) -> str:
         name = self._names.setdefault(module, type(module).__name__)

@@ -8,13 +8,17 @@ them, so that no large matrix arises by mistake, and falling back to a dense ten
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jtorch as torch
 from jtorch.overrides import is_tensor_method_or_property
 
 from . import coverage, trees
 from .tensor_like import TensorLike
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Decorator, Function
+
 
 Tensor: Any = torch.Tensor
 
@@ -39,7 +43,7 @@ class CompactTensor(TensorLike):
     def implements(cls, *functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorator: enters a formula for functions (properties stand for their getters)."""
 
-        def enter(formula: Callable[..., object]) -> Callable[..., Any]:
+        def enter(formula: Callable[..., object]) -> Function:
             cls.formulas.update(
                 dict.fromkeys(
                     [f.__get__ if isinstance(f, property) else f for f in functions], formula
@@ -181,7 +185,7 @@ class DiagonalTensorWithFallback(DiagonalTensor):
     falls_back = True
 
 
-def _dtype(value: object) -> Any:
+def _dtype(value: object) -> torch.dtype:
     return (
         value.dtype
         if isinstance(value, torch.Tensor)
@@ -202,7 +206,7 @@ def _like(x: Any, entries: Any) -> Any:
     return type(x)(x.N, entries) if isinstance(x, ScalarTensor) else type(x)(entries)
 
 
-def _pair(a: Any, b: Any) -> tuple[Any, Any, Any]:
+def _pair(a: Any, b: CompactTensor) -> tuple[Any, Any, Any]:
     """Entries of two compact matrices and the one whose type the result has.
 
     Raises:
@@ -221,10 +225,10 @@ def _number(x: torch.Tensor | int) -> bool:
     return isinstance(x, (int, float, complex)) or (isinstance(x, torch.Tensor) and x.dim() == 0)
 
 
-def implements_for_both(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def implements_for_both(*functions: object) -> Decorator:
     """Enters a formula into the tables of both types."""
 
-    def enter(formula: Callable[..., object]) -> Callable[..., Any]:
+    def enter(formula: Callable[..., object]) -> Function:
         for cls in (ScalarTensor, DiagonalTensor):
             cls.implements(*functions)(formula)
         return formula
@@ -234,7 +238,10 @@ def implements_for_both(*functions: Any) -> Callable[[Callable[..., Any]], Calla
 
 @implements_for_both(torch.add, Tensor.add, Tensor.__radd__)
 def add(
-    input: DiagonalTensor | DiagonalTensorWithFallback | ScalarTensor, other: Any, *, alpha: int = 1
+    input: DiagonalTensor | DiagonalTensorWithFallback | ScalarTensor,
+    other: torch.Tensor | CompactTensor,
+    *,
+    alpha: int = 1,
 ) -> Any:
     """Compact if both operands are; a dense tensor with any other."""
     if isinstance(input, CompactTensor) and isinstance(other, CompactTensor):

@@ -51,7 +51,7 @@ def named(names: str | Iterable[str]) -> set[Any]:
     Raises:
         LookupError: for a name that nothing has.
     """
-    by_name: dict[str, set[Any]] = {}
+    by_name = {}
     for key, functions in torch.overrides.get_overridable_functions().items():
         if isinstance(key, property):
             by_name.setdefault(key.__name__, set()).update(functions)

@@ -209,7 +209,7 @@ class LoggingTensor(torch.Tensor):
         )
 
 
-def _public(func: Any) -> Callable[..., Any]:
+def _public(func: Any) -> Callable[..., object]:
     """The public function that does what an operator does: types that only handle functions are
     operands of no operator."""
     name = func.overloadpacket.__name__

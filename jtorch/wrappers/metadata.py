@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch.overrides import is_tensor_like, is_tensor_method_or_property
@@ -11,6 +11,10 @@ from jtorch.utils.data._utils.collate import default_collate_fn_map
 
 from . import coverage, trees
 from .tensor_like import TensorLike
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Function, Row
+
 
 Tensor: Any = torch.Tensor
 Metadata = dict[Any, Any]
@@ -140,7 +144,7 @@ class MetadataTensor(TensorLike):
         if not callable(found):
             return _wrapped(found, self, self.metadata, {})
 
-        def method(*args: Any, **kwargs: Any) -> Any:
+        def method(*args: Any, **kwargs: object) -> Any:
             return _wrapped(found(*_unwrapped(args), **_unwrapped(kwargs)), self, self.metadata, {})
 
         return method
@@ -239,7 +243,7 @@ def _name(func: Any) -> str:
 
 
 def _wrapped(
-    result: Any,
+    result: object,
     like: MetadataTensor,
     metadata: Mapping[object, object],
     owners: Mapping[int, MetadataTensor],
@@ -264,7 +268,7 @@ def _wrapped(
     return result
 
 
-def _call(func: Any, args: Any, kwargs: dict[str, object]) -> Any:
+def _call(func: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
     """``func`` on data; a method of Tensor on data that are none of their own kind is looked up on
     them."""
     if (
@@ -281,7 +285,7 @@ def _call(func: Any, args: Any, kwargs: dict[str, object]) -> Any:
     return func(*args, **kwargs)
 
 
-def _of_tensor(func: Any) -> bool:
+def _of_tensor(func: Callable[..., object]) -> bool:
     return func.__name__ in ("__get__", "__set__", "__delete__") or is_tensor_method_or_property(
         func
     )
@@ -312,7 +316,7 @@ def _handle(func: object, args: tuple[object, ...], kwargs: dict[str, float | st
 # ---- functions with a meaning of their own -------------------------------------------------------
 
 
-def _grad(func: object, self: MetadataTensor) -> Any:
+def _grad(func: object, self: MetadataTensor) -> MetadataTensor | None:
     """The gradient, with the metadata of its tensor; the same object as long as the gradient is the
     same."""
     grad = _call(func, (self._data,), {})
@@ -323,7 +327,7 @@ def _grad(func: object, self: MetadataTensor) -> Any:
     return self._grad
 
 
-def _set_item(func: object, self: object, index: object, value: Any) -> None:
+def _set_item(func: object, self: object, index: object, value: MetadataTensor | int) -> None:
     if isinstance(self, MetadataTensor):
         found: list[MetadataTensor] = [self]
         _operands(value, found)
@@ -332,7 +336,11 @@ def _set_item(func: object, self: object, index: object, value: Any) -> None:
 
 
 def _autograd_grad(
-    func: Any, outputs: object, inputs: Any, *args: object, **kwargs: object
+    func: Function,
+    outputs: object,
+    inputs: tuple[torch.Tensor | MetadataTensor, ...],
+    *args: object,
+    **kwargs: object,
 ) -> object:
     """One gradient for each input, with the metadata of the input."""
     found = func(_unwrapped(outputs), _unwrapped(inputs), *_unwrapped(args), **_unwrapped(kwargs))
@@ -347,7 +355,7 @@ def _autograd_grad(
 def _register_hook(func: object, self: MetadataTensor, hook: Callable[[Any], Any]) -> object:
     """Hooks see the gradient with the metadata of the tensor."""
 
-    def on_data(grad: Any) -> Any:
+    def on_data(grad: torch.Tensor) -> Any:
         return _unwrapped(hook(_joined(self, grad, self.metadata)))
 
     return _call(func, (self._data, on_data), {})
@@ -378,7 +386,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-def _writes(func: Any) -> bool:
+def _writes(func: Callable[..., object]) -> bool:
     """Whether a function changes its first operand, which is then the object that is returned."""
     name = func.__name__
     in_place = name.startswith("__i") and name not in ("__index__", "__int__", "__invert__")
@@ -397,7 +405,7 @@ def _split(m: MetadataTensor) -> tuple[Any, Any]:
     return m._data, (m.metadata, m.policy, type(m))
 
 
-def _join(data: Any, rest: Any) -> MetadataTensor:
+def _join(data: torch.Tensor, rest: Row) -> MetadataTensor:
     metadata, policy, cls = rest
     made = object.__new__(cls)
     made._data, made.metadata, made.policy, made._grad = data, dict(metadata), policy, None

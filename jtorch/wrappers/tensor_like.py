@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch
 from jtorch.overrides import handle_torch_function
+
+if TYPE_CHECKING:
+    pass
+
 
 torch: Any = jtorch  # its functions take more than their annotations say: what has a handler
 Tensor: Any = torch.Tensor
@@ -26,7 +30,7 @@ def ask(func: Any, *args: Any, **kwargs: Any) -> Any:
     Raises:
         TypeError: if nobody answers.
     """
-    operands: list[Any] = []
+    operands = []
     for x in (*args, *kwargs.values()):
         operands += x if type(x) in (list, tuple) else (x,)
     return handle_torch_function(func, operands, *args, **kwargs)

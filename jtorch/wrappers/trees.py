@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from jtorch.utils import _pytree
+
+if TYPE_CHECKING:
+    from .._src.facts.kinds import Values
+    from .tensor_like import TensorLike
 
 
 class Static:
@@ -40,11 +44,11 @@ def register(
 ) -> None:
     """Registers a type: ``split(x) -> (data, rest)``, ``join(data, rest) -> x``."""
 
-    def flatten(x: object) -> tuple[list[Any], Static]:
+    def flatten(x: object) -> tuple[Values, Static]:
         data, rest = split(x)
         return [data], Static(rest)
 
-    def unflatten(children: Any, context: Static) -> Any:
+    def unflatten(children: Any, context: Static) -> TensorLike:
         return join(next(iter(children)), context.value)
 
     jax.tree_util.register_pytree_node(

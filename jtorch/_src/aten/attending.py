@@ -84,7 +84,7 @@ def _dropped(weights: Tensor, p: float) -> object:
     return A.mul.Tensor(weights, A.div_.Scalar(mask, 1 - p))
 
 
-def _repeated(x: Tensor, heads: int) -> Any:
+def _repeated(x: Tensor, heads: int) -> Tensor:
     """Keys or values whose heads stand for several of the query's, each as often as it is
     needed."""
     shape = list(x._aval.shape)

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..bind.everything import PUBLIC
 from ..protocol.withheld import known_signature
 from .overloads import OpOverload, OpOverloadPacket, aten
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand
+
 
 #: The reductions of losses; an operator is told one by its place.
 REDUCTIONS = ("none", "mean", "sum")
@@ -37,7 +41,7 @@ def _in_words(parameters: dict[str, inspect.Parameter]) -> bool:
     return "reduction" in parameters and isinstance(parameters["reduction"].default, str)
 
 
-def from_python(path: str, packet: OpOverloadPacket) -> Callable[..., Any] | None:
+def from_python(path: str, packet: OpOverloadPacket) -> Callable[..., object] | None:
     """How a public function calls its operator; None where it has the operator's own parameters.
 
     What is made gives ``NotImplemented`` where the function does more than its operator: it
@@ -100,7 +104,7 @@ def through_python(
         return None
     worded, at = _in_words(parameters), schema.places["reduction"]
 
-    def run(values: list[Any]) -> Any:
+    def run(values: list[Operand]) -> Any:
         given = dict(zip(names, values, strict=True))
         if worded:
             given["reduction"] = REDUCTIONS[values[at]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import dispatch
 from ...autograd.grad_mode import MODE
@@ -27,6 +27,12 @@ from .transformed import run_inside, transformed
 from .values import Look
 from .viewing import mark_view, refresh
 
+if TYPE_CHECKING:
+    from ...utils._python_dispatch import TorchDispatchMode
+    from ..facts.kinds import Tree, Values
+    from ..tensor.symbols import Sym
+    from .schema import Schema
+
 
 def handles(cls: type) -> bool:
     """Whether a class takes part in ``__torch_dispatch__``."""
@@ -36,7 +42,7 @@ def handles(cls: type) -> bool:
     )
 
 
-def operands(func: OpOverload, values: Sequence[Any]) -> list[Tensor]:
+def operands(func: OpOverload, values: Sequence[object]) -> list[Tensor]:
     """The tensors among the arguments, in order."""
     found: list[Tensor] = []
     for i in func._schema.tensors:
@@ -48,12 +54,12 @@ def operands(func: OpOverload, values: Sequence[Any]) -> list[Tensor]:
     return found
 
 
-def call(func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+def call(func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> Tree:
     """What calling an overload does."""
     return invoke(func, func.complete(args, kwargs))
 
 
-def invoke(func: OpOverload, values: list[Any]) -> Any:
+def invoke(func: OpOverload, values: list[object]) -> Tree:
     """Calls an operator with one value for each parameter."""
     state = STATE
     tensors = operands(func, values)
@@ -78,7 +84,7 @@ def invoke(func: OpOverload, values: list[Any]) -> Any:
     return _recorded(func, values, tensors)
 
 
-def run(func: OpOverload, values: list[object]) -> Any:
+def run(func: OpOverload, values: list[object]) -> Tree:
     """Runs an operator's kernel on plain tensors."""
     with Kernel():
         out = kernel_of(func)(values)
@@ -91,7 +97,7 @@ def run(func: OpOverload, values: list[object]) -> Any:
     )
 
 
-def decompose(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def decompose(func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
     """``OpOverload.decompose``."""
     parts = parts_of(func)
     return NotImplemented if parts is None else parts(*args, **kwargs)
@@ -100,7 +106,7 @@ def decompose(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 # ---- autograd above ------------------------------------------------------------------------------
 
 
-def _recorded(func: OpOverload, values: list[Any], tensors: list[Tensor]) -> Any:
+def _recorded(func: OpOverload, values: Values, tensors: list[Tensor]) -> object:
     enabled = MODE.enabled
     schema = func._schema
     if enabled and not schema.outs:
@@ -121,7 +127,7 @@ def _recorded(func: OpOverload, values: list[Any], tensors: list[Tensor]) -> Any
     return out if record is None else record.finish(out)
 
 
-def _below(func: OpOverload, values: list[Any], tensors: list[Tensor]) -> Any:
+def _below(func: OpOverload, values: Values, tensors: list[Tensor]) -> object:
     if needs_copies(func, tensors):
         return with_copies(func, values, lambda f, given: _below(f, given, operands(f, given)))
     with Below():
@@ -145,7 +151,7 @@ def requires_grad(t: Tensor) -> bool:
     return t._rg
 
 
-def _count_writes(schema: Any, values: list[object]) -> None:
+def _count_writes(schema: Schema, values: list[object]) -> None:
     """An in-place change of a wrapper shows in its version, as one of data does."""
     for i in schema.writes:
         t = values[i]
@@ -153,7 +159,7 @@ def _count_writes(schema: Any, values: list[object]) -> None:
             t._al.counter.n += 1
 
 
-def conforming(func: OpOverload, values: list[object], out: Any) -> Any:
+def conforming(func: OpOverload, values: list[object], out: Tree) -> Tree:
     """What a handler returned, as the schema has it: the very object that was written to, tensors
     where tensors are due.
 
@@ -218,8 +224,8 @@ def classes(tensors: Sequence[Tensor]) -> list[type]:
 
 
 def dispatched(
-    func: OpOverload, values: list[Any], tensors: Sequence[Tensor], word: str | None = None
-) -> Any:
+    func: OpOverload, values: list[object], tensors: Sequence[Tensor], word: str | None = None
+) -> Tree:
     """The answer of the innermost mode or of a wrapper class; what the kernel gives if there is
     nobody to ask.
 
@@ -273,12 +279,12 @@ def dispatched(
 
 
 def _ask_mode(
-    mode: Any,
+    mode: TorchDispatchMode,
     func: OpOverload,
     types: tuple[type, ...],
     args: tuple[object, ...],
     kwargs: dict[str, object],
-) -> Any:
+) -> tuple[Tensor, ...] | Tensor | Sym:
     """The mode's answer; it is off the stack while its handler runs."""
     handler = mode.__torch_dispatch__
     if getattr(handler, "__self__", mode) is not mode:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import hooks
 from ..bind.cores import COMPOSITES
@@ -18,6 +18,10 @@ from .functions import ALIASES, DECOMPOSED, IN_PARTS, ROUTES, flat
 from .kernels import kernel_of
 from .overloads import OpOverload, aten
 from .schema import texts
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Tree
+
 
 #: Operators that PyTorch takes apart and that no public function has the name of.
 _IMPLICIT = frozenset(
@@ -61,7 +65,7 @@ def is_composite(func: OpOverload) -> bool:
     )
 
 
-def parts_of(func: OpOverload) -> Callable[..., Any] | None:
+def parts_of(func: OpOverload) -> Callable[..., object] | None:
     """The function that writes an operator with others, if PyTorch takes it apart before it is
     dispatched."""
     found = func.parts
@@ -70,7 +74,7 @@ def parts_of(func: OpOverload) -> Callable[..., Any] | None:
     return found
 
 
-def _parts(func: OpOverload) -> Callable[..., Any] | None:
+def _parts(func: OpOverload) -> Function | None:
     hooks.lowering.get()  # which has all routes declared
     name = func._opname
     if func._namespace != "aten" or func._schema.outs:
@@ -86,7 +90,7 @@ def _parts(func: OpOverload) -> Callable[..., Any] | None:
     if record is not None and ROUTES.keys().isdisjoint([*paths_of(record), record.name]):
         return None  # one kernel, which handlers would be told as such: the operator says more
 
-    def parts(*args: object, **kwargs: object) -> Any:
+    def parts(*args: object, **kwargs: object) -> Tree:
         return visible(kernel_of(func)(exact(func.complete(args, kwargs))))
 
     return parts

@@ -125,7 +125,7 @@ def _results(record: Op | Composite, family: str) -> str:
     annotation = str(record.body.__annotations__.get("return", "Any"))
     if annotation in ("bool", "int"):
         return annotation
-    count = annotation.count("Array") or annotation.count("Any")
+    count = annotation.count("Array") or annotation.count("Tensor") or annotation.count("Any")
     return "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ...dispatch import MISSING
@@ -20,11 +20,15 @@ from .state import STATE
 from .tags import draws
 from .transformed import transformed
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand, Values
+
+
 Invoke = Callable[[OpOverload, list[Any]], Any]
 
 
 def drawn_for_examples(
-    invoke: Invoke, func: OpOverload, values: list[Any], tensors: Sequence[Tensor]
+    invoke: Invoke, func: OpOverload, values: list[Operand], tensors: Sequence[Tensor]
 ) -> object:
     """What an operator that draws gives to each example; MISSING for other operators, and where the
     examples have no part in it.
@@ -61,7 +65,7 @@ def drawn_for_examples(
     )
 
 
-def _outside(invoke: Invoke, func: OpOverload, values: list[Any]) -> Any:
+def _outside(invoke: Invoke, func: OpOverload, values: Values) -> Any:
     """Calls an operator as if there were no transformation."""
     before, STATE.inside = STATE.inside, False
     try:
@@ -88,7 +92,7 @@ def _gathered(t: Tensor, levels: Sequence[Any], rank: int) -> Tensor:
     return whole.contiguous() if 0 in whole.stride() else whole
 
 
-def _made(invoke: Invoke, func: OpOverload, values: list[Any], lead: list[int]) -> Any:
+def _made(invoke: Invoke, func: OpOverload, values: Values, lead: list[int]) -> Any:
     """All examples of what is made of sizes."""
     place = func._schema.places.get("size")
     if place is not None:
@@ -102,7 +106,7 @@ def _made(invoke: Invoke, func: OpOverload, values: list[Any], lead: list[int]) 
         return aten.view.default(whole, [*lead, *whole.shape[1:]])
 
 
-def _rows_drawn(invoke: Invoke, func: OpOverload, values: list[Any]) -> object:
+def _rows_drawn(invoke: Invoke, func: OpOverload, values: Values) -> object:
     """All examples of an operator that takes one row or a matrix of rows."""
     whole = values[0]
     sizes = list(whole.shape[:-1])
@@ -127,7 +131,7 @@ def _room(t: Tensor, levels: Sequence[Any]) -> Any:
         )
 
 
-def _written(invoke: Invoke, func: OpOverload, values: list[Any], levels: Sequence[Any]) -> Any:
+def _written(invoke: Invoke, func: OpOverload, values: Values, levels: Sequence[object]) -> Any:
     """Draws into memory of its own for all examples, and copies these to where the operator
     writes."""
     (place,) = func._schema.writes

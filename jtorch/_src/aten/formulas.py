@@ -4,7 +4,7 @@ functions (``ops/_derivatives.py``)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import MODE
 from ...core import Tensor, lazy_bits
@@ -17,6 +17,10 @@ from .routes_linalg import solve as solve
 from .routes_math import matmul as matmul
 from .routes_shape import contiguous, is_contiguous, strides_as
 from .state import STATE
+
+if TYPE_CHECKING:
+    from ..engine.values import Aval
+
 
 A = aten
 
@@ -38,7 +42,7 @@ def conj(x: Tensor | int) -> Tensor | int:
     return x.conjugate() if isinstance(x, complex) else x
 
 
-def adjoint(x: object) -> Any:
+def adjoint(x: object) -> Tensor | int:
     """Matrices transposed and conjugated."""
     return conj(A.transpose.int(x, -2, -1))
 
@@ -53,7 +57,7 @@ def zeros(g: object) -> Any:
     return A.zeros_like.default(g)
 
 
-def zero_of(g: Any) -> object:
+def zero_of(g: Tensor) -> object:
     """A 0-dim zero of a gradient's dtype."""
     return number_like(0.0, g)
 
@@ -71,7 +75,7 @@ def made_zeros(shape: Sequence[int], like: Tensor) -> object:
     return zeros_in(shape, like._aval)
 
 
-def zeros_in(shape: Sequence[int], aval: Any) -> object:
+def zeros_in(shape: Sequence[int], aval: Aval) -> object:
     """Plain zeros of a size, with the dtype and the device of ``aval``."""
     return A.zeros.default(
         list(shape), dtype=aval.torch_dtype, layout=strided, device=of_placement(aval.device)
@@ -109,12 +113,12 @@ def packed(g: object) -> Any:
     return contiguous(g)
 
 
-def is_packed(g: Any) -> bool:
+def is_packed(g: Tensor) -> bool:
     """Whether a gradient lies in memory without gaps."""
     return is_contiguous(g)
 
 
-def strides_of(x: Any) -> list[Any]:
+def strides_of(x: Any) -> list[object]:
     """The strides of a tensor."""
     return list(exact(x.stride()))
 
@@ -133,7 +137,7 @@ def general(grads: object, node: Any, *values: object) -> object:
     return found.parts[0][1](grads, node, *values)
 
 
-def full_like(x: object, number: float) -> Any:
+def full_like(x: object, number: float) -> Tensor:
     """A tensor of one number, made as PyTorch makes the left side of ``1 - x`` and ``1 / x``."""
     return A.fill_.Scalar(A.empty_like.default(x, memory_format=preserve_format), number)
 
@@ -148,14 +152,14 @@ def times_slope(x: Tensor | int, g: object) -> object:
     return A.mul.Tensor(g, conj(x))
 
 
-def real(x: Tensor) -> Any:
+def real(x: Tensor) -> Tensor:
     """The real part of a complex tensor; of a conjugate it is that of what is conjugated."""
     if lazy_bits(x)[0]:
         x = A._conj.default(x)
     return A.select.int(A.view_as_real.default(x), x._aval.ndim, 0)
 
 
-def imag(x: Tensor) -> Any:
+def imag(x: Tensor) -> Tensor:
     """The imaginary part of a complex tensor; of a conjugate it is the negative of that of what is
     conjugated."""
     if lazy_bits(x)[0]:

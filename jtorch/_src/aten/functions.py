@@ -4,7 +4,7 @@ parts, or not at all."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import dispatch
 from .. import hooks
@@ -13,10 +13,15 @@ from ..bind.everything import CORE_METHODS
 from ..bind.forms import COMMUTATIVE, OPERATORS, paths_of
 from ..ops._declare import OPS, Op
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Decorator, Function
+    from .overloads import OpOverloadPacket
+
+
 #: Functions that write a public function with operators, by its path without ``torch.``; they have
 #: the public function's parameters. A path without namespace serves the method and
 #: ``nn.functional`` too. They may return ``NotImplemented``.
-ROUTES: dict[str, Callable[..., Any]] = {}
+ROUTES: dict[str, Function] = {}
 #: The same by the name of the operator that PyTorch takes apart.
 DECOMPOSED: dict[str, Callable[..., object]] = {}
 
@@ -40,11 +45,11 @@ def path_of(function: Callable[..., object] | str) -> str:
     )
 
 
-def route(*functions: Any, aten: Any = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def route(*functions: Any, aten: OpOverloadPacket | None = None) -> Decorator:
     """Declares how public functions are written with operators; ``aten`` is the operator that is
     taken apart in the same way."""
 
-    def declare(body: Callable[..., object]) -> Callable[..., Any]:
+    def declare(body: Callable[..., object]) -> Callable[..., object]:
         for function in functions:
             ROUTES[path_of(function)] = body
         if aten is not None:

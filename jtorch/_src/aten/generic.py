@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd import engine as autograd_engine
 from ...autograd.grad_mode import MODE
@@ -21,17 +21,25 @@ from .overloads import OpOverload, jtorch
 from .rules import Rule
 from .schema import _split
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..engine.calls import Call
+    from ..facts.kinds import Values
+    from .recording import OperatorNode
+
+
 _steps: dict[Any, OpOverload] = {}
 _numbers = itertools.count()
 
 
-def one_result(call: Any) -> bool:
+def one_result(call: Call) -> bool:
     """Whether a call of the engine that has been traced gives one value, and no list of them."""
     info = call.extra
     return getattr(info, "single", True) and not getattr(info, "hidden", 0)
 
 
-def step_of(call: Any, operands: Sequence[Tensor]) -> OpOverload:
+def step_of(call: Call, operands: Sequence[Tensor]) -> OpOverload:
     """The operator that runs one call of the engine, whose static arguments are part of it:
     ``jtorch.<name>.<number>``."""
     found = _steps.get(call)
@@ -91,10 +99,10 @@ def backward_of(func: OpOverload) -> OpOverload:
     return found
 
 
-def _vjp(func: OpOverload) -> Any:
+def _vjp(func: OpOverload) -> Callable[..., object]:
     places = func._schema.tensors
 
-    def run(values: list[Any]) -> Any:
+    def run(values: Values) -> Values:
         grads, rest, mask = values[0], list(values[1:-1]), values[-1]
         create = MODE.enabled
         wanted: list[Tensor] = []
@@ -150,7 +158,9 @@ def generic_rule(func: OpOverload) -> Rule | None:
     names = tuple([schema.arguments[i].name for i in schema.tensors])
     uses = ("grads", "node", *[a.name for a in schema.arguments])
 
-    def gradients(grads: list[Tensor], node: Any, *values: Tensor) -> list[Tensor] | Tensor:
+    def gradients(
+        grads: list[Tensor], node: OperatorNode, *values: Tensor
+    ) -> list[Tensor] | Tensor:
         backward = backward_of(func)
         flat = invoke(backward, [grads, *values, [e is not None for e in node.edges]])
         out: dict[str, Any] = dict.fromkeys(names)

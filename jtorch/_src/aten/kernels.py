@@ -4,7 +4,7 @@ where there is none."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import Tensor
 from .. import hooks
@@ -18,6 +18,10 @@ from .by_names import differentiated_by, through_python
 from .overloads import OpOverload, OpOverloadPacket, aten
 from .pulling import through
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Decorator, Operand
+
+
 #: Kernels by packet name, or by packet and overload name: functions with the schema's parameters.
 KERNELS: dict[str, Callable[..., object]] = {}
 #: What ``autocast`` does to operators that are no public functions, by packet name: as declarations
@@ -26,13 +30,11 @@ POLICIES: dict[str, str] = {}
 _PREFIXES = {"linalg_": "linalg.", "special_": "special.", "fft_": "fft."}
 
 
-def kernel(
-    *operators: OpOverload | OpOverloadPacket | str, autocast: str = ""
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def kernel(*operators: OpOverload | OpOverloadPacket | str, autocast: str = "") -> Decorator:
     """Declares how operators run, with all their overloads or one; as text where it is not certain
     that there are such."""
 
-    def declare(body: Callable[..., object]) -> Callable[..., Any]:
+    def declare(body: Callable[..., object]) -> Callable[..., object]:
         for operator in operators:
             name = operator if isinstance(operator, str) else operator.__name__
             KERNELS[name] = body
@@ -51,7 +53,7 @@ def kernel_of(func: OpOverload) -> Callable[[list[Any]], Any]:
     return found
 
 
-def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
+def _find(func: OpOverload) -> Callable[..., object]:
     hooks.operator_kernels.get()
     schema = func._schema
     name = func._opname
@@ -164,7 +166,7 @@ def parameters_of_public(public: Callable[..., object]) -> list[str]:
         return []
 
 
-def _public(name: str) -> Any:
+def _public(name: str) -> Callable[..., object] | None:
     if name.endswith("_") and not name.startswith("__"):
         return PUBLIC.get(f"Tensor.{name}") or PUBLIC.get(f"nn.functional.{name}")
     for prefix, namespace in _PREFIXES.items():
@@ -195,7 +197,7 @@ def functional_of(func: OpOverload) -> OpOverload | None:
     return None
 
 
-def _writing(func: OpOverload) -> Callable[[list[Any]], Any]:
+def _writing(func: OpOverload) -> Callable[..., object]:
     base = functional_of(func)
     if base is None:
         raise NotImplementedError(
@@ -225,13 +227,13 @@ def _in_place(func: OpOverload) -> Callable[[list[Any]], Any]:
             f"{func}: this operator is not offered here; no function computes it"
         )
 
-    def run_in_place(values: list[Any]) -> Tensor:
+    def run_in_place(values: list[Operand]) -> Tensor:
         return values[0].copy_(kernel_of(base)(values))
 
     return run_in_place
 
 
-def formula_of(equation: str) -> Callable[..., Any] | None:
+def formula_of(equation: str) -> Callable[..., object] | None:
     """The formula that an equation of a kernel stands for, by its name; None if it is one of
     JAX's."""
     return FORMULAS.get(equation)

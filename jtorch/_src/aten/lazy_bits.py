@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor, lazy_bits
 from ..bind.cores import COMPOSITES
 from ..ops._declare import OPS
 from .overloads import OpOverload, aten
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand
 
 
 @functools.cache
@@ -43,7 +46,7 @@ def needs_copies(func: OpOverload, tensors: Sequence[Tensor]) -> bool:
 
 
 def with_copies(
-    func: OpOverload, values: list[Any], call: Callable[[OpOverload, list[Any]], Any]
+    func: OpOverload, values: list[Operand], call: Callable[[OpOverload, list[Any]], Any]
 ) -> object:
     """The operator on copies; what it writes is copied back to the operands, which are returned in
     place of their copies."""

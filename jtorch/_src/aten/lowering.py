@@ -4,7 +4,7 @@ dispatch modes are to see them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import dispatch, return_types
 from ...autograd.dual import INNER
@@ -34,6 +34,13 @@ from .state import STATE, Below, Quiet
 from .transformed import aligned
 from .values import Held, Unreadable, held, shadow, tensor_of
 
+if TYPE_CHECKING:
+    from ..engine.calls import Call
+    from ..facts.kinds import Arguments, Keywords, Named, Row, Tree
+    from ..protocol.slow_path import Caller
+    from .schema import Schema
+
+
 functions.load()
 
 # ---- public calls --------------------------------------------------------------------------------
@@ -58,7 +65,7 @@ def wrappers(operands: Iterable[Any], depth: int = 0) -> bool:
     return False
 
 
-def below(caller: Any, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
+def below(caller: Caller, args: tuple[object, ...], kwargs: Keywords) -> Any:
     """A public call as operators; MISSING if it is an ordinary one, or a function that is no
     operator."""
     state = STATE
@@ -85,7 +92,7 @@ def _stand_ins(operands: Iterable[Any], depth: int = 0) -> bool:
     return False
 
 
-def _originals(x: Any) -> Any:
+def _originals(x: Tree) -> Tree:
     if type(x) is Tensor:
         return x._v.tensor if type(x._v) is Held else x
     return type(x)([_originals(i) for i in x]) if type(x) in (list, tuple) else x
@@ -112,7 +119,7 @@ def route_of(path: str) -> Any:
     return found
 
 
-def _route(path: str) -> Any:
+def _route(path: str) -> object:
     namespace, _, leaf = path.rpartition(".")
     if path in NEVER and path not in ROUTES:
         return NEVER
@@ -131,7 +138,7 @@ def _route(path: str) -> Any:
     return None
 
 
-_whole: dict[str, Any] = {}
+_whole: Named = {}
 
 
 def _whole_route(path: str) -> Any:
@@ -145,7 +152,7 @@ def _whole_route(path: str) -> Any:
     packet = None if usual is NEVER else packet_of([PREFIXES.get(namespace, "") + name, name])
     special = WHOLE.get(path) or (None if packet is None else from_python(path, packet))
 
-    def run(*args: object, **kwargs: object) -> Any:
+    def run(*args: object, **kwargs: object) -> Tree:
         if special is not None:
             out = special(*args, **kwargs)
             if out is not NotImplemented or path in BODIES:
@@ -179,7 +186,7 @@ class Either:
         self.packet, self.otherwise, self.body = packet, otherwise, body
 
 
-def _named(path: str, caller: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+def _named(path: str, caller: Caller, args: tuple[object, ...], kwargs: dict[str, object]) -> Tree:
     route = route_of(path) if not STATE.whole else _whole_route(path)
     if route is NEVER:
         return MISSING
@@ -219,10 +226,10 @@ def _named(path: str, caller: Any, args: tuple[object, ...], kwargs: dict[str, o
 def resolve(
     packet: OpOverloadPacket,
     positional: Sequence[str],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    args: tuple[object, ...],
+    kwargs: Keywords,
     in_python: bool = False,
-) -> Any:
+) -> Tree:
     """The overload that a call means, and its arguments; None if there is none.
 
     ``in_python``: PyTorch writes the function in Python, so that the order of its parameters need
@@ -256,7 +263,7 @@ def resolve(
     return None
 
 
-def _elsewhere(positional: Sequence[str], given: int, schema: Any) -> bool:
+def _elsewhere(positional: Sequence[str], given: int, schema: Schema) -> bool:
     """Whether arguments by position would come to parameters that have other names, of which the
     function or the operator knows both."""
     every = [a.name for a in schema.arguments]
@@ -266,7 +273,7 @@ def _elsewhere(positional: Sequence[str], given: int, schema: Any) -> bool:
     )
 
 
-def _spread(overload: OpOverload, args: tuple[object, ...]) -> tuple[Any, ...]:
+def _spread(overload: OpOverload, args: tuple[object, ...]) -> Row:
     """Sizes given one by one as a list, where the operator's last parameter by position takes a
     list."""
     arguments = overload._schema.arguments
@@ -307,10 +314,10 @@ def _out_form(
 def _direct(
     packet: OpOverloadPacket,
     positional: Sequence[str],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    args: Arguments,
+    kwargs: Keywords,
     in_python: bool = False,
-) -> Any:
+) -> Tree:
     found = resolve(packet, positional, args, kwargs, in_python)
     if found is None:
         return MISSING
@@ -324,7 +331,7 @@ def _direct(
     return overload, invoke(overload, overload.complete(args, kwargs))
 
 
-def _with_names(path: str, found: Any) -> object:
+def _with_names(path: str, found: Row) -> object:
     """The result as the public function gives it: a named tuple where the operator's results have
     names."""
     overload, out = found
@@ -347,7 +354,7 @@ def _shadowed(caller: Any, args: tuple[object, ...], kwargs: Mapping[str, object
     back as operators."""
     made: list[tuple[Tensor, Tensor, Any]] = []
 
-    def enter(x: Any) -> Any:
+    def enter(x: Tree) -> Tree:
         if isinstance(x, Tensor):
             for original, stand_in, _ in made:
                 if original is x:
@@ -397,7 +404,9 @@ def leave(v: Value) -> Tensor:
 # ---- calls of the engine -------------------------------------------------------------------------
 
 
-def perform(call: Any, tensors: list[Tensor], numbers: Sequence[Any], hidden: bool = False) -> Any:
+def perform(
+    call: Any, tensors: list[Tensor], numbers: Sequence[object], hidden: bool = False
+) -> Tree:
     """A call of the engine on tensors, as operators; with ``hidden``, also the results that it
     keeps for its derivative."""
     info = call.extra
@@ -443,7 +452,7 @@ def _packed_copy(t: Tensor) -> Tensor:
 
 def _arguments(
     op: Op, layout: Sequence[Any], tensors: list[Tensor], numbers: Sequence[object]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+) -> tuple[Arguments, Keywords]:
     """The arguments that a call was made of."""
     next_tensor, next_number = iter(tensors).__next__, iter(numbers).__next__
     args: list[Any] = []
@@ -473,7 +482,7 @@ def _arguments(
     return tuple(args), kwargs
 
 
-def _run_held(call: Any, ins: Sequence[Value], numbers: tuple[Any, ...]) -> object:
+def _run_held(call: Call, ins: Sequence[Value], numbers: Arguments) -> object:
     """What ``Held`` values do with a call of the engine."""
     if STATE.off and not STATE.inside:
         raise RuntimeError(
@@ -488,7 +497,7 @@ def _run_held(call: Any, ins: Sequence[Value], numbers: tuple[Any, ...]) -> obje
     return v if one_result(call) else [v]
 
 
-def outside(call: object, tensors: list[Tensor], numbers: Sequence[object]) -> Any:
+def outside(call: object, tensors: list[Tensor], numbers: Sequence[object]) -> Tree:
     """A call made inside a transformation, on tensors outside, as operators that modes see."""
     before = STATE.inside, STATE.off
     STATE.inside = STATE.off = False
@@ -499,7 +508,7 @@ def outside(call: object, tensors: list[Tensor], numbers: Sequence[object]) -> A
         STATE.inside, STATE.off = before
 
 
-def _record(call: Any, ins: Sequence[Value], numbers: tuple[float, ...]) -> object:
+def _record(call: Call, ins: Sequence[Value], numbers: tuple[float, ...]) -> object:
     """Runs a call of a transformation on the values that its own are made of."""
     if (
         not STATE.modes

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ...dispatch import ACTIVE, MISSING, PLAIN, override
@@ -19,6 +19,9 @@ from ..refusals import names as _refused
 from ..refusals import stand_ins as _refusals
 from ..tensor.symbols import Float, Sym
 from .schema import NO_DEFAULT, Argument, Schema, texts
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Keywords, Row, Tree, Values
 
 
 def _is_int(x: object) -> bool:
@@ -37,7 +40,7 @@ def _is_ints(x: object) -> bool:
     )
 
 
-_CHECKS: dict[str, Callable[[Any], bool]] = {
+_CHECKS = {
     "Tensor": lambda x: isinstance(x, Tensor),
     "Tensor[]": lambda x: isinstance(x, (list, tuple)) and all(isinstance(i, Tensor) for i in x),
     "Tensor?[]": lambda x: (
@@ -72,7 +75,7 @@ def fits(kind: str, x: object) -> bool:
     return check is None or check(x)
 
 
-def converted(a: Argument, x: object) -> Any:
+def converted(a: Argument, x: object) -> Tree:
     """An argument as the operator is given it: lists for tuples, dtype and device objects, floats
     where floats are due."""
     if x is None or isinstance(x, Tensor):
@@ -175,13 +178,13 @@ class OpOverload:
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __deepcopy__(self, memo: Any = None) -> OpOverload:
+    def __deepcopy__(self, memo: object = None) -> OpOverload:
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Row:
         return _operator_by_name, (self._namespace, self._opname, self._overloadname)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Tree:
         """Runs the operator; handlers of functions, modes and wrapper classes are asked."""
         if (
             ACTIVE.short is not None
@@ -192,11 +195,11 @@ class OpOverload:
         found = _overridden(self, args, kwargs)
         return operator_calls.get().call(self, args, kwargs) if found is MISSING else found
 
-    def redispatch(self, /, *args: Any, **kwargs: Any) -> Tensor | None:
+    def redispatch(self, /, *args: object, **kwargs: object) -> Tensor | None:
         """Runs the operator; modes and wrapper classes are asked."""
         return operator_calls.get().call(self, args, kwargs)
 
-    def decompose(self, *args: Any, **kwargs: Any) -> Any:
+    def decompose(self, *args: object, **kwargs: object) -> object:
         """The call written with other operators; NotImplemented where the operator is none that
         PyTorch takes apart."""
         return operator_calls.get().decompose(self, args, kwargs)
@@ -204,7 +207,7 @@ class OpOverload:
     def _can_decompose(self) -> bool:
         return operator_calls.get().parts_of(self) is not None
 
-    def complete(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    def complete(self, args: Sequence[object], kwargs: Keywords) -> Values:
         """One value for each parameter of the schema.
 
         Raises:
@@ -247,7 +250,7 @@ class OpOverload:
             )
         return values
 
-    def trimmed(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def trimmed(self, values: Sequence[object]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The call as handlers are told it: without arguments that equal their defaults."""
         schema = self._schema
         arguments = schema.arguments
@@ -261,7 +264,7 @@ class OpOverload:
         }
         return tuple(values[:count]), kwargs
 
-    def accepts(self, args: Sequence[Any], kwargs: dict[str, Any], numbers: bool) -> bool:
+    def accepts(self, args: Sequence[object], kwargs: dict[str, object], numbers: bool) -> bool:
         """Whether the arguments fit the schema; with ``numbers``, Python numbers fit where tensors
         are due."""
         schema = self._schema
@@ -306,7 +309,9 @@ def _operator_by_name(namespace: str, name: str, overload: str) -> OpOverload:
 _operator_by_name.__module__ = "jtorch._utils"  # where pickles find it
 
 
-def _overridden(operator: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+def _overridden(
+    operator: OpOverload | OpOverloadPacket, args: tuple[object, ...], kwargs: dict[str, object]
+) -> object:
     """The answer of a handler or mode for functions; MISSING if there is nobody to ask, as for
     plain tensors."""
     if (
@@ -335,7 +340,7 @@ class OpOverloadPacket:
         self.__qualname__ = self._qualified_op_name = f"{namespace}::{name}"
         self.__module__ = f"torch._ops.{namespace}"
         self._signatures = signatures
-        self._op: Any = None
+        self._op = None
 
     def overloads(self) -> list[str]:
         """The names of the overloads."""
@@ -370,10 +375,10 @@ class OpOverloadPacket:
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> object:
         return iter(self._signatures)
 
-    def __deepcopy__(self, memo: Any = None) -> OpOverloadPacket:
+    def __deepcopy__(self, memo: object = None) -> OpOverloadPacket:
         return self
 
     @property
@@ -393,7 +398,7 @@ class OpOverloadPacket:
         """The overloads themselves."""
         return [getattr(self, name) for name in self._signatures]
 
-    def resolve(self, args: Sequence[Any], kwargs: dict[str, Any]) -> OpOverload | None:
+    def resolve(self, args: Sequence[object], kwargs: dict[str, object]) -> OpOverload | None:
         """The first overload that the arguments fit."""
         numbers = self.__name__ in wrapping_numbers()
         for overload in self.all():
@@ -405,7 +410,7 @@ class OpOverloadPacket:
                     return overload
         return None
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
         """Runs the first overload that the arguments fit; handlers of functions are asked
         before."""
         answer = _overridden(self, args, kwargs)

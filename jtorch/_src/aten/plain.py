@@ -4,7 +4,7 @@ derivatives that are operators themselves."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..bind import assertions
@@ -20,6 +20,11 @@ from .kernels import kernel
 from .overloads import aten
 from .pulling import through
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Tree, Values
+    from .overloads import OpOverloadPacket
+
+
 A = aten
 
 
@@ -28,7 +33,8 @@ A = aten
 
 @kernel(A._to_copy)
 def _to_copy(
-    self: Tensor, *, dtype: Any = None, layout: object = None, device: Any = None,
+    self: Tensor, *, dtype: dtypes.dtype | None = None, layout: object = None,
+    device: device | None = None,
     pin_memory: object = None, non_blocking: bool = False, memory_format: object = None,
 ) -> Tensor:  # fmt: skip
     del layout, pin_memory, non_blocking
@@ -60,7 +66,7 @@ def lift_fresh_copy(self: Tensor) -> Tensor:
 
 
 @kernel(A._unsafe_view, A._reshape_alias)
-def _unsafe_view(self: Tensor, size: Any, stride: object = None) -> Tensor:
+def _unsafe_view(self: Tensor, size: Values, stride: object = None) -> Tensor:
     del stride
     return self.view(size)
 
@@ -142,7 +148,7 @@ def squeeze_dims(self: Tensor, dim: list[int]) -> object:
 
 
 @kernel(A.detach_)
-def detach_(self: Tensor) -> Any:
+def detach_(self: Tensor) -> Tensor:
     return self
 
 
@@ -216,7 +222,7 @@ def _full(indices: Iterable[object]) -> list[object]:
 
 
 @kernel(A.index_put)
-def index_put(self: Tensor, indices: object, values: object, accumulate: bool = False) -> Any:
+def index_put(self: Tensor, indices: object, values: object, accumulate: bool = False) -> Tensor:
     made = T.clone(self)
     return index_put_(made, indices, values, accumulate)
 
@@ -347,15 +353,25 @@ def _trilinear(
 
 @kernel(A.linalg_vector_norm)
 def linalg_vector_norm(
-    self: Tensor, ord: object = 2, dim: Any = None, keepdim: bool = False, *, dtype: object = None
-) -> Any:
+    self: Tensor,
+    ord: object = 2,
+    dim: list[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: object = None,
+) -> Tensor:
     return L.vector_norm(self, ord, None if dim is None else tuple(dim), keepdim, dtype=dtype)
 
 
 @kernel(A.norm.ScalarOpt_dim, A.norm.Scalar, A.norm.ScalarOpt_dim_dtype)
 def norm(
-    self: Tensor, p: object = None, dim: Any = None, keepdim: bool = False, *, dtype: object = None
-) -> Any:
+    self: Tensor,
+    p: object = None,
+    dim: list[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: object = None,
+) -> Tensor:
     return L.vector_norm(
         self, 2 if p is None else p, None if dim is None else tuple(dim), keepdim, dtype=dtype
     )
@@ -400,7 +416,7 @@ def var_mean(
 @kernel(A.std_mean.correction)
 def std_mean(
     self: Tensor, dim: Any = None, *, correction: object = None, keepdim: bool = False
-) -> Any:
+) -> tuple[Tensor, ...]:
     return T.std_mean(
         self,
         None if dim is None else tuple(dim),
@@ -409,15 +425,17 @@ def std_mean(
     )
 
 
-def _by_correction(packet: Any) -> None:
+def _by_correction(packet: OpOverloadPacket) -> None:
     """The older overloads of a statistic: they say whether it is that of a sample."""
 
     @kernel(packet.default)
-    def whole(self: Tensor, unbiased: bool = True) -> Any:
+    def whole(self: Tensor, unbiased: bool = True) -> Tree:
         return packet.correction(self, correction=int(unbiased))
 
     @kernel(packet.dim)
-    def along(self: Tensor, dim: object, unbiased: bool = True, keepdim: bool = False) -> Any:
+    def along(
+        self: Tensor, dim: object, unbiased: bool = True, keepdim: bool = False
+    ) -> tuple[Tensor, ...] | Tensor:
         return packet.correction(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 

@@ -68,12 +68,12 @@ def _factored(A: Tensor) -> Any:
 
 
 @kernel(A._linalg_det)
-def _linalg_det(A: Any) -> Any:
+def _linalg_det(A: Tensor) -> Any:
     return (L.det(A), *_factored(A))
 
 
 @kernel(A._linalg_slogdet)
-def _linalg_slogdet(A: Any) -> Any:
+def _linalg_slogdet(A: Tensor) -> Any:
     sign, size = L.slogdet(A)
     return (sign, size, *_factored(A))
 

@@ -5,7 +5,7 @@ convolutions, pooling and attention."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..bind.cores import write
@@ -17,6 +17,11 @@ from .by_names import REDUCTIONS
 from .kernels import kernel
 from .overloads import aten
 from .pulling import through, vjp
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Keywords, Operand, Row
+    from .overloads import OpOverloadPacket
+
 
 A = aten
 
@@ -103,14 +108,14 @@ def leaky_relu_backward(
 
 
 @kernel(A.elu)
-def elu(self: Tensor, alpha: object = 1, scale: object = 1, input_scale: object = 1) -> Any:
+def elu(self: Tensor, alpha: object = 1, scale: object = 1, input_scale: object = 1) -> Tensor:
     if scale == 1 and input_scale == 1:
         return F.elu(self, alpha)
     return _C.scaled_elu(self, alpha, scale, input_scale)
 
 
 @kernel(A.elu_)
-def elu_(self: Tensor, alpha: object = 1, scale: object = 1, input_scale: object = 1) -> Any:
+def elu_(self: Tensor, alpha: object = 1, scale: object = 1, input_scale: object = 1) -> Tensor:
     check_inplace(self)
     return write(
         self, elu(self, alpha, scale, input_scale), "EluBackward1", IN_PLACE_ELU.refusal(alpha)
@@ -135,7 +140,7 @@ def elu_backward(
 
 
 @kernel(A.log_sigmoid_forward)
-def log_sigmoid_forward(self: Tensor) -> Any:
+def log_sigmoid_forward(self: Tensor) -> Row:
     return F.logsigmoid(self), T.exp(-self.abs())
 
 
@@ -148,9 +153,9 @@ def log_sigmoid_backward(grad_output: Tensor, self: object, buffer: object) -> A
 @kernel(A.rrelu_with_noise)
 def rrelu_with_noise(
     self: Tensor,
-    noise: Any,
-    lower: Any = 0.125,
-    upper: Any = 0.3333333333333333,
+    noise: Operand,
+    lower: Operand = 0.125,
+    upper: Operand = 0.3333333333333333,
     training: bool = False,
     generator: object = None,
 ) -> Any:
@@ -164,9 +169,9 @@ def rrelu_with_noise(
 def rrelu_with_noise_backward(
     grad_output: Tensor,
     self: object,
-    noise: Any,
-    lower: Any,
-    upper: Any,
+    noise: Operand,
+    lower: Operand,
+    upper: Operand,
     training: bool,
     self_is_result: bool,
 ) -> Any:
@@ -177,12 +182,12 @@ def rrelu_with_noise_backward(
 
 
 @kernel(A._prelu_kernel)
-def _prelu_kernel(self: Tensor, weight: Tensor) -> Any:
+def _prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
     return T.where(T.gt(self, 0), self, self * weight)
 
 
 @kernel(A._prelu_kernel_backward)
-def _prelu_kernel_backward(grad_output: Tensor, self: Any, weight: Tensor) -> Any:
+def _prelu_kernel_backward(grad_output: Tensor, self: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
     positive = T.gt(self, 0)
     zero = T.zeros_like(grad_output)
     return T.where(positive, grad_output, weight * grad_output), T.where(
@@ -206,15 +211,15 @@ def native_layer_norm(
 
 @kernel(A.native_layer_norm_backward)
 def native_layer_norm_backward(
-    grad_out: Any,
-    input: Any,
-    normalized_shape: Any,
+    grad_out: Tensor,
+    input: Tensor,
+    normalized_shape: list[int],
     mean: object,
     rstd: object,
     weight: Tensor | None,
     bias: Tensor | None,
-    output_mask: Any,
-) -> Any:
+    output_mask: list[bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     del mean
     dims = list(range(-len(normalized_shape), 0))
     part, scale = _standardised(input, rstd, dims)
@@ -231,11 +236,11 @@ def native_layer_norm_backward(
     )
 
 
-def _summed(x: Any, dims: list[int], like: Any) -> Any:
+def _summed(x: Tensor, dims: list[int], like: Tensor) -> Tensor:
     return (x.sum(dims) if dims else x).to(like.dtype)
 
 
-def _standardised(x: Any, rstd: Any, dims: list[int]) -> Any:
+def _standardised(x: Tensor, rstd: Any, dims: list[int]) -> tuple[Tensor, ...]:
     """``x`` less its mean by its deviation, and the inverse of that: ``rstd``, as a function of
     ``x`` for second derivatives."""
     x = x.to(rstd.dtype)
@@ -246,7 +251,7 @@ def _standardised(x: Any, rstd: Any, dims: list[int]) -> Any:
     return centred * scale, scale
 
 
-def _of_standardised(g: Any, part: object, scale: object, dims: list[int]) -> Any:
+def _of_standardised(g: Any, part: object, scale: object, dims: list[int]) -> Tensor:
     return scale * (g - g.mean(dims, keepdim=True) - part * (g * part).mean(dims, keepdim=True))
 
 
@@ -266,7 +271,7 @@ def native_group_norm(
 
 @kernel(A.native_group_norm_backward)
 def native_group_norm_backward(
-    grad_out: Any,
+    grad_out: Tensor,
     input: Tensor,
     mean: object,
     rstd: Tensor,
@@ -275,8 +280,8 @@ def native_group_norm_backward(
     C: int,
     HxW: int,
     group: int,
-    output_mask: Any,
-) -> Any:
+    output_mask: list[bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     del mean
     shape, channels = (N, group, C // group * HxW), (1, C, *[1] * (input._aval.ndim - 2))
     part, scale = _standardised(input.reshape(shape), rstd.unsqueeze(-1), [-1])
@@ -321,8 +326,8 @@ def native_batch_norm(
 def native_batch_norm_backward(
     grad_out: object, input: Tensor, weight: Tensor | None, running_mean: Tensor | None,
     running_var: Tensor | None, save_mean: object, save_invstd: object, train: bool, eps: float,
-    output_mask: Any,
-) -> Any:  # fmt: skip
+    output_mask: list[bool],
+) -> tuple[None, ...]:  # fmt: skip
     del save_mean, save_invstd
     bias = input.new_zeros((input._aval.shape[1],)) if output_mask[2] else None
     mean, var = (None, None) if train else (running_mean, running_var)
@@ -370,10 +375,10 @@ def convolution(
 
 @kernel(A.convolution_backward)
 def convolution_backward(
-    grad_output: Tensor, input: Any, weight: Tensor, bias_sizes: Any, stride: object,
+    grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any, stride: object,
     padding: object, dilation: object, transposed: bool, output_padding: object, groups: int,
     output_mask: Any,
-) -> Any:  # fmt: skip
+) -> tuple[None, ...]:  # fmt: skip
     bias = input.new_zeros(tuple(bias_sizes)) if output_mask[2] else None
     return tuple(
         vjp(
@@ -424,7 +429,7 @@ def _max_pool(n: int) -> None:
 def _avg_pool(n: int) -> None:
     @kernel(getattr(A, f"avg_pool{n}d"))
     def forward(
-        self: Tensor, kernel_size: Any, stride: object = (), padding: object = 0,
+        self: Tensor, kernel_size: object, stride: object = (), padding: object = 0,
         ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: object = None,
     ) -> Tensor:  # fmt: skip
         return getattr(F, f"avg_pool{n}d")(
@@ -494,7 +499,7 @@ for _n in (2, 3):
 
 
 def _padding(mode: str, name: str) -> None:
-    def forward(self: Tensor, padding: Any) -> Any:
+    def forward(self: Tensor, padding: list[int]) -> Any:
         return F.pad(self, tuple(padding), mode=mode)
 
     for n in (1, 2, 3):
@@ -514,7 +519,7 @@ def constant_pad_nd(self: Tensor, pad: Any, value: object = 0) -> Any:
 
 def _upsample(name: str, mode: str, n: int, aligned: bool) -> None:
     def forward(self: Tensor, output_size: list[object], *rest: object) -> Tensor:
-        options: dict[str, Any] = {"align_corners": rest[0]} if aligned else {}
+        options: Keywords = {"align_corners": rest[0]} if aligned else {}
         scales = rest[1:] if aligned else rest
         given = [s for s in scales if s is not None]
         # A scale that is given takes part in the arithmetic, as in the public function.
@@ -550,7 +555,7 @@ for _name, _mode, _n, _aligned in (
     _upsample(_name, _mode, _n, _aligned)
 
 
-def _sampled(packet: Any) -> None:
+def _sampled(packet: OpOverloadPacket) -> None:
     sample = getattr(T, packet.__name__.removesuffix("_backward"))
 
     @kernel(packet)
@@ -642,7 +647,7 @@ def native_dropout(input: Tensor, p: float, train: object) -> Any:
 
 
 @kernel(A.native_dropout_backward)
-def native_dropout_backward(grad_output: Tensor, mask: Any, scale: float) -> Any:
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
     return grad_output * mask * scale
 
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...autograd import engine as autograd_engine
 from ...autograd.grad_mode import MODE
 from ...core import detached
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Operands
+
 
 def vjp(
     fn: Callable[..., object],
-    tensors: Sequence[Any],
+    tensors: Operands,
     grads: object,
     mask: Sequence[bool] | None = None,
 ) -> list[None]:
     """The gradients of ``fn``'s tensors (those that ``mask`` wants) from those of its results;
     differentiable where recording is on."""
     create = MODE.enabled
-    wanted: list[Any] = []
-    given: list[Any] = []
+    wanted = []
+    given = []
     for i, t in enumerate(tensors):
         if t is None or (mask is not None and not mask[i]):
             given.append(t)

@@ -4,7 +4,7 @@ derivative is made of operators."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import MODE
 from ...autograd.names import camel, plain_name
@@ -20,6 +20,10 @@ from .rules import Rule
 from .state import Below
 from .values import Look
 from .viewing import rebase
+
+if TYPE_CHECKING:
+    from ..engine.values import Aval
+    from ..facts.kinds import Named, Operand, Tree, Values
 
 
 class About:
@@ -89,11 +93,11 @@ class Recording:
     def __init__(
         self,
         func: OpOverload,
-        values: list[Any],
+        values: Values,
         rule: Rule,
-        slots: list[Any],
-        edges: list[Any],
-        parts: list[Any],
+        slots: Values,
+        edges: Values,
+        parts: Values,
     ) -> None:
         self.func, self.values, self.rule, self.slots, self.edges, self.parts = (
             func,
@@ -105,7 +109,7 @@ class Recording:
         )
         schema = func._schema
         self.write = values[schema.writes[0]] if schema.hands_back else None
-        self.kept: dict[str, Any] = {}
+        self.kept = {}
         for _, _, uses in parts:
             for name in uses:
                 place = schema.places.get(name)
@@ -121,7 +125,7 @@ class Recording:
                         else _about(value)
                     )
 
-    def _keep(self, value: Any) -> Any:
+    def _keep(self, value: Tree) -> Any:
         if isinstance(value, Tensor):
             if value is self.write and self.func._opname.endswith("_"):  # what it was before
                 with Below():
@@ -171,8 +175,8 @@ def begin(func: OpOverload, values: list[object], tensors: Sequence[Tensor]) -> 
     rule = rule_of(func)
     if rule is None:
         return None
-    slots: list[Any] = []
-    edges: list[Any] = []
+    slots = []
+    edges = []
     needed = set()
     arguments = func._schema.arguments
     for i in func._schema.tensors:
@@ -203,7 +207,7 @@ class _Saved:
     def __init__(self, t: Tensor) -> None:
         self.tensor: Any = t
         self.version = t._writes
-        self.hooked: Any = None
+        self.hooked = None
         if SAVING.hooks:
             pack, unpack = SAVING.hooks[-1]
             inner, SAVING.hooks = SAVING.hooks, []
@@ -254,7 +258,7 @@ class OperatorNode(Node):
         self.outs = tuple([t._aval for t in results])
         self.visible = len(results)
         self.seq = next_seq()
-        self.stored: dict[str, Any] | None = recording.kept
+        self.stored: Named | None = recording.kept
         self.wants = {
             name for (name, _, _), e in zip(self.slots, self.edges, strict=True) if e is not None
         }
@@ -290,7 +294,7 @@ class OperatorNode(Node):
 
     apply_tracked = apply
 
-    def gradients(self, grads: list[Tensor], asked: Sequence[bool] | None = None) -> list[Any]:
+    def gradients(self, grads: list[Tensor], asked: Sequence[bool] | None = None) -> list[Operand]:
         """The gradient of each operand, or of those that are asked for, from those of the
         results."""
         stored = self.stored
@@ -322,7 +326,7 @@ class OperatorNode(Node):
             result.append(None if g is None else _fitted(g, aval))
         return result
 
-    def _given(self, name: str, grads: list[Tensor], stored: dict[str, object]) -> Any:
+    def _given(self, name: str, grads: list[Tensor], stored: dict[str, object]) -> Tree:
         if name == "g":
             return grads[0]
         if name == "grads":
@@ -361,7 +365,7 @@ def _node_name(func: OpOverload) -> str:
     return f"{camel(name)}Backward{number}"
 
 
-def _fitted(g: Tensor, aval: Any) -> Tensor:
+def _fitted(g: Tensor, aval: Aval) -> Tensor:
     """A gradient in its operand's shape and dtype."""
     mine = g._aval
     if mine.shape != aval.shape:

@@ -3,7 +3,7 @@ time, then that graph is walked."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...autograd.grad_mode import MODE
 from ...autograd.tape import FREED, Node, _check_version, next_seq
@@ -17,6 +17,11 @@ from .generic import step_of
 from .lowering import perform
 from .recording import OperatorNode, _Saved
 from .state import STATE, modes_off
+
+if TYPE_CHECKING:
+    from ..engine.values import Aval
+    from ..facts.kinds import Values
+    from .walking import TensorTask
 
 
 class _Entry(Node):
@@ -33,7 +38,7 @@ class _Entry(Node):
         self.visible = 1
         self.seq = next_seq()
 
-    def apply(self, grads: list[object]) -> list[Any]:
+    def apply(self, grads: list[object]) -> Values:
         """Passes the gradient on."""
         return grads
 
@@ -44,7 +49,7 @@ class _Entry(Node):
         return "AliasBackward0"
 
 
-def _placeholder(aval: Any) -> Value:
+def _placeholder(aval: Aval) -> Value:
     return record(call_of(OPS["zeros"], (Fixed(aval.shape), Fixed(aval.dtype))), ())
 
 
@@ -65,7 +70,7 @@ def _use_results(outs: list[Tensor], results: list[Value]) -> bool:
     return True
 
 
-def _as_one(node: Node, saved: list[Value], grads: list[Any]) -> list[object]:
+def _as_one(node: Node, saved: list[Value], grads: Values) -> list[object]:
     """The derivative of a plain operation as one operator."""
     needs = tuple([e is not None for e in node.edges])
     given = tuple([g is not None for g in grads])
@@ -75,7 +80,7 @@ def _as_one(node: Node, saved: list[Value], grads: list[Any]) -> list[object]:
     return [next(found) if need else None for need in needs]
 
 
-def replay(node: Node, grads: list[Tensor], task: Any) -> list[object]:
+def replay(node: Node, grads: list[Tensor], task: TensorTask) -> list[object]:
     """The gradients of a plain node's operands, by operators that modes and wrapper classes see;
     ``task`` is a walk for them to begin."""
     saved = node.saved
@@ -92,7 +97,7 @@ def replay(node: Node, grads: list[Tensor], task: Any) -> list[object]:
     # comes out.
     no_values = node.call.extra.saves_result and not any(node.kept)
     tensors: list[Tensor] = []
-    entries: list[Any] = []
+    entries = []
     for aval, keep, edge in zip(node.avals, node.kept, node.edges, strict=True):
         t = from_value(
             next(there)

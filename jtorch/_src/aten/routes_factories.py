@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..bind.everything import M, T
@@ -16,12 +16,16 @@ from .overloads import OpOverloadPacket, aten
 from .routes_shape import size_of
 from .state import STATE, Kernel
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Named
+
+
 A = aten
 
 
 def options(
     dtype: Any, device: str | None, pin_memory: bool | None = False, layout: object = None
-) -> dict[str, Any]:
+) -> Named:
     """The keywords that factories arrive with."""
     place = devices.get_default_device() if device is None else device
     place = place if isinstance(place, devices.device) else devices.device(place)
@@ -81,9 +85,11 @@ for _packet in (A.zeros, A.ones, A.empty, A.rand, A.randn):
 
 @route(T.full)
 def full(
-    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: object = None,
-    device: Any = None, pin_memory: Any = False, requires_grad: bool = False, names: object = None,
-) -> Any:  # fmt: skip
+    size: object, fill_value: object, *, out: object = None, dtype: object = None,
+    layout: object = None,
+    device: str | None = None, pin_memory: bool = False, requires_grad: bool = False,
+    names: object = None,
+) -> Tensor:  # fmt: skip
     """``full.default``."""
     del names
     if out is not None:
@@ -98,8 +104,9 @@ def full(
 
 @route(T.arange)
 def arange(
-    start: float = 0, end: Any = None, step: Any = None, *, out: Any = None, dtype: Any = None,
-    layout: object = None, device: Any = None, pin_memory: bool = False,
+    start: float = 0, end: object = None, step: object = None, *, out: object = None,
+    dtype: object = None,
+    layout: object = None, device: str | None = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``arange.default``, ``.start`` or ``.start_step``."""
@@ -117,9 +124,9 @@ def arange(
 
 @route(T.eye)
 def eye(
-    n: int, m: Any = None, *, out: object = None, dtype: object = None, layout: object = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    n: int, m: object = None, *, out: object = None, dtype: object = None, layout: object = None,
+    device: str | None = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """``eye.default`` or ``eye.m``."""
     if out is not None:
         return NotImplemented
@@ -137,7 +144,7 @@ def linspace(
     start: object, end: object, steps: int, *, out: object = None, dtype: object = None,
     layout: object = None, device: str | None = None, pin_memory: bool = False,
     requires_grad: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``linspace.default``, or the overload for ends that are tensors."""
     if out is not None:
         return NotImplemented
@@ -151,10 +158,11 @@ def linspace(
 
 @route(T.logspace)
 def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None,
-    layout: object = None, device: Any = None, pin_memory: bool = False,
+    start: Any, end: Any, steps: int, base: float = 10.0, *, out: object = None,
+    dtype: object = None,
+    layout: object = None, device: str | None = None, pin_memory: bool = False,
     requires_grad: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``logspace.default``, or the overload for ends that are tensors."""
     if out is not None:
         return NotImplemented
@@ -168,9 +176,10 @@ def logspace(
 
 @route(T.randint)
 def randint(
-    *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, **kwargs: Any,
-) -> Any:  # fmt: skip
+    *args: Any, generator: object = None, out: object = None, dtype: object = None,
+    layout: object = None,
+    device: str | None = None, pin_memory: bool = False, requires_grad: bool = False, **kwargs: Any,
+) -> Tensor:  # fmt: skip
     """``randint.default`` or ``randint.low``."""
     given = list(args)
     low = kwargs.pop("low", None)
@@ -198,7 +207,7 @@ def randperm(
     n: int, *, generator: object = None, out: object = None, dtype: object = None,
     layout: object = None, device: str | None = None, requires_grad: bool = False,
     pin_memory: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``randperm.default``."""
     if out is not None or generator is not None:
         return NotImplemented
@@ -221,7 +230,7 @@ def _kind_of_symbols(data: list[int] | float) -> object:
     )
 
 
-def _leaves(data: list[int] | float) -> list[Any]:
+def _leaves(data: list[int] | float) -> list[float]:
     """What nested lists and tuples hold."""
     return (
         [x for item in data for x in _leaves(item)] if isinstance(data, (list, tuple)) else [data]
@@ -289,7 +298,7 @@ def seen_making(
 
 
 @route(M.new_tensor)
-def new_tensor(self: Tensor, data: object, **kwargs: object) -> Any:
+def new_tensor(self: Tensor, data: object, **kwargs: object) -> Tensor:
     """As ``tensor``, with the dtype and device of another."""
     kwargs = {
         "dtype": self._aval.torch_dtype,
@@ -308,7 +317,7 @@ def scalar_tensor(
     device: str | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-) -> Any:
+) -> Tensor:
     """``scalar_tensor.default``."""
     return finish(
         A.scalar_tensor.default(s, **options(dtype, device, pin_memory, layout)), requires_grad
@@ -322,7 +331,7 @@ def _stated(
     dtype: dtypes.dtype | None, layout: object, device: devices.device | int | str, pin_memory: bool
 ) -> dict[str, object]:
     """The keywords that were given, and whether to pin."""
-    more: dict[str, Any] = {} if dtype is None else {"dtype": _dtype(dtype)}
+    more: Named = {} if dtype is None else {"dtype": _dtype(dtype)}
     if layout is not None:
         more["layout"] = layout
     if device is not None:
@@ -334,7 +343,8 @@ def _stated(
 
 def _like(packet: OpOverloadPacket, *extra: str) -> None:
     def make(
-        input: Tensor, *args: object, dtype: Any = None, layout: object = None, device: Any = None,
+        input: Tensor, *args: object, dtype: dtypes.dtype | None = None, layout: object = None,
+        device: Any = None,
         pin_memory: bool = False, requires_grad: bool = False,
         memory_format: dtypes.memory_format = preserve_format, **kwargs: object,
     ) -> Tensor:  # fmt: skip
@@ -362,12 +372,12 @@ def randint_like(
     device: object = None,
     pin_memory: bool = False,
     **kwargs: object,
-) -> Any:
+) -> Tensor:
     """``randint_like.default`` or ``.low_dtype``."""
     given = [*args, *[kwargs.pop(n) for n in ("low", "high") if n in kwargs]]
     if kwargs or not given:
         return NotImplemented
-    more: dict[str, Any] = {
+    more: Named = {
         **({} if dtype is None else {"dtype": dtype}),
         **({} if device is None else {"device": device}),
     }

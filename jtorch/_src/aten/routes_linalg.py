@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import return_types
 from ...core import Tensor
@@ -18,6 +18,12 @@ from .routes_math import matmul
 from .routes_shape import _as_tensor, movedim, reshape
 from .values import tensor_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..facts.kinds import Values
+
+
 A = aten
 
 # ---- einsum --------------------------------------------------------------------------------------
@@ -30,7 +36,7 @@ def _labels(text: str) -> list[str]:
     return [*head, *(["..."] if dots else []), *tail]
 
 
-def _aligned(inputs: list[list[str]], arrow: bool, output: list[str], operands: list[Any]) -> Any:
+def _aligned(inputs: list[list[str]], arrow: bool, output: list[str], operands: Values) -> Any:
     """Operands with equal dimensions in one order, how many of them the result has, and how often
     each counts."""
     wide = max(
@@ -83,7 +89,7 @@ def _aligned(inputs: list[list[str]], arrow: bool, output: list[str], operands: 
     return made, kept, counts
 
 
-def _pair(a: Any, b: Any, summed: Sequence[int]) -> Any:
+def _pair(a: Any, b: Tensor, summed: Sequence[int]) -> Any:
     """The product of two aligned operands, summed over some dimensions: one ``bmm``."""
     if not summed:
         return A.mul.Tensor(a, b)
@@ -178,7 +184,7 @@ def _checked(info: Tensor, name: str, of: Tensor) -> None:
 
 
 @route(L.solve)
-def solve(A: Any, B: object, *, left: bool = True, out: object = None) -> Any:
+def solve(A: Tensor, B: object, *, left: bool = True, out: object = None) -> Any:
     """``_linalg_solve_ex``, whose failures are looked at."""
     if out is not None:
         return NotImplemented
@@ -208,7 +214,7 @@ def det(A: object = None, *, input: object = None, out: object = None) -> Any:
     )
 
 
-def _signed(name: str) -> Any:
+def _signed(name: str) -> Callable[..., object]:
     def run(A: object = None, *, input: object = None, out: object = None) -> Any:
         if out is not None:
             return NotImplemented
@@ -223,7 +229,7 @@ route(T.slogdet)(_signed("slogdet"))
 
 
 @route(T.logdet)
-def logdet(input: Tensor) -> Any:
+def logdet(input: Tensor) -> Tensor:
     """The logarithm from ``_linalg_slogdet``, not a number where the determinant is negative."""
     if input._aval.torch_dtype.is_complex:
         return NotImplemented
@@ -234,7 +240,7 @@ def logdet(input: Tensor) -> Any:
 
 
 @route(L.cholesky)
-def cholesky(A: Any, *, upper: bool = False, out: object = None) -> Any:
+def cholesky(A: Tensor, *, upper: bool = False, out: object = None) -> Any:
     """``linalg_cholesky_ex``, whose failures are looked at."""
     if out is not None:
         return NotImplemented
@@ -257,7 +263,7 @@ def eigh(A: object, UPLO: str = "L", *, out: object = None) -> Any:
 
 
 @route(L.eigvalsh)
-def eigvalsh(A: Any, UPLO: str = "L", *, out: object = None) -> Any:
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: object = None) -> Any:
     """The first result of ``_linalg_eigh``."""
     return (
         NotImplemented if out is not None else aten._linalg_eigh.default(A, UPLO, _requires(A))[0]
@@ -296,7 +302,7 @@ def _mH(x: object) -> object:
 
 
 @route(L.svdvals)
-def svdvals(A: Any, *, driver: object = None, out: object = None) -> Any:
+def svdvals(A: Tensor, *, driver: object = None, out: object = None) -> Any:
     """The second result of ``_linalg_svd``."""
     return (
         NotImplemented
@@ -314,7 +320,7 @@ def pinv(
     atol: object = None,
     rtol: object = None,
     out: object = None,
-) -> Any:
+) -> Tensor:
     """``linalg_pinv.atol_rtol_tensor``."""
     if (
         out is not None
@@ -362,7 +368,7 @@ def matrix_norm(
     *,
     dtype: object = None,
     out: object = None,
-) -> Any:
+) -> Tensor:
     """``linalg_vector_norm`` over two dimensions for the Frobenius norm, singular values for the
     nuclear one."""
     if out is not None or len(dim) != 2:
@@ -378,7 +384,7 @@ def matrix_norm(
 
 
 @route(L.vecdot)
-def vecdot(x: Tensor, y: object, *, dim: int = -1, out: object = None) -> Any:
+def vecdot(x: Tensor, y: object, *, dim: int = -1, out: object = None) -> Tensor:
     """A product, summed."""
     if out is not None or x._aval.torch_dtype.is_complex:
         return NotImplemented
@@ -416,7 +422,7 @@ def chain_matmul(*matrices: object, out: object = None) -> Any:
 
 
 @route(T.kron)
-def kron(input: Tensor, other: Tensor, *, out: object = None) -> Any:
+def kron(input: Tensor, other: Tensor, *, out: object = None) -> Tensor:
     """A product of operands with their dimensions interleaved."""
     if out is not None:
         return NotImplemented
@@ -436,7 +442,7 @@ _FORWARD = {None: 0, "backward": 0, "ortho": 1, "forward": 2}
 _BACKWARD = {None: 2, "backward": 2, "ortho": 1, "forward": 0}
 
 
-def _floating(x: Tensor, as_complex: bool = False) -> Any:
+def _floating(x: Tensor, as_complex: bool = False) -> Tensor:
     dtype = x._aval.torch_dtype
     if dtype.category < dtypes.FLOATING:
         dtype = dtypes.get_default_dtype()
@@ -465,7 +471,7 @@ def _dim_of(x: Tensor, dim: int) -> int:
 def _one(name: str, norms: dict[str | None, int], forward: bool) -> None:
     def transform(
         input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None
-    ) -> Any:
+    ) -> Tensor:
         if out is not None or not input._aval.ndim:
             return NotImplemented
         d = _dim_of(input, dim)
@@ -485,7 +491,7 @@ _one("ifft", _BACKWARD, False)
 @route(FFT.rfft)
 def rfft(
     input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None
-) -> Any:
+) -> Tensor:
     """``_fft_r2c``, one side."""
     if out is not None or input._aval.torch_dtype.is_complex:
         return NotImplemented
@@ -498,7 +504,7 @@ def rfft(
 @route(FFT.irfft)
 def irfft(
     input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None
-) -> Any:
+) -> Tensor:
     """``_fft_c2r``."""
     if out is not None:
         return NotImplemented
@@ -511,7 +517,7 @@ def irfft(
 @route(FFT.hfft)
 def hfft(
     input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None
-) -> Any:
+) -> Tensor:
     """``_fft_c2r`` of the conjugate."""
     if out is not None:
         return NotImplemented
@@ -524,7 +530,7 @@ def hfft(
 @route(FFT.ihfft)
 def ihfft(
     input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None
-) -> Any:
+) -> Tensor:
     """The conjugate of ``_fft_r2c``, one side."""
     if out is not None or input._aval.torch_dtype.is_complex:
         return NotImplemented
@@ -550,7 +556,7 @@ def _several(name: str, dims_default: tuple[int, ...] | None) -> None:
     norms = _FORWARD if forward else _BACKWARD
 
     def whole(
-        input: Any,
+        input: Tensor,
         s: object = None,
         dim: object = dims_default,
         norm: Any = None,

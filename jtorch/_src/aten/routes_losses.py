@@ -4,7 +4,7 @@ writes them with."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import no_grad
 from ...core import Tensor
@@ -19,6 +19,10 @@ from .overloads import aten
 from .routes_nn import _reduced, pairwise_distance
 from .routes_shape import meshgrid, reshape
 from .routes_tensor import is_wrapper
+
+if TYPE_CHECKING:
+    from ..engine.sized import Sized
+
 
 A = aten
 
@@ -62,7 +66,7 @@ def cosine_embedding_loss(
     if ndim > 1 or input1._aval.ndim != ndim + 1 or input2._aval.ndim != ndim + 1:
         return NotImplemented
 
-    def product(a: object, b: object) -> Any:
+    def product(a: object, b: object) -> Tensor:
         return A.sum.dim_IntList(A.mul.Tensor(a, b), [ndim])
 
     dot = product(input1, input2)
@@ -173,7 +177,7 @@ def multilabel_soft_margin_loss(
 @route(F.local_response_norm)
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-) -> Any:
+) -> Tensor:
     """Divided by a power of the mean square over neighbouring channels."""
     shape = input._aval.shape
     if len(shape) < 3 or not input._aval.size:
@@ -194,7 +198,7 @@ def local_response_norm(
 
 
 @route(F.one_hot)
-def one_hot(input: Tensor, num_classes: int = -1) -> Any:
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """A comparison with the numbers of all classes; what is below ``__torch_dispatch__`` is not
     looked at."""
     if not is_wrapper(input) or input._aval.torch_dtype is not dtypes.int64 or not input._aval.size:
@@ -231,7 +235,7 @@ def msort(input: Tensor, *, out: object = None) -> Any:
 
 
 @route(T.isreal)
-def isreal(input: Tensor) -> Any:
+def isreal(input: Tensor) -> Tensor:
     """True everywhere for real tensors, else whether the imaginary part is 0."""
     if input._aval.torch_dtype.is_complex:
         return A.eq.Scalar(A.select.int(A.view_as_real.default(input), input._aval.ndim, 1), 0)
@@ -239,13 +243,13 @@ def isreal(input: Tensor) -> Any:
 
 
 @route(T.diagflat)
-def diagflat(input: Tensor, offset: int = 0) -> Any:
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """``diag_embed`` of the elements as a vector."""
     return A.diag_embed.default(reshape(input, [-1]), *([offset] if offset else []))
 
 
 @route(L.vander)
-def vander(x: Tensor, *, N: int | None = None) -> Any:
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The cumulative product of copies of ``x``, with ones before it."""
     n = x._aval.shape[-1] if N is None and x._aval.ndim else N
     if not x._aval.ndim or n is None or n <= 1 or not x._aval.torch_dtype.is_floating_point:
@@ -257,7 +261,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Any:
 
 
 @route(L.multi_dot)
-def multi_dot(tensors: Any, *, out: object = None) -> Any:
+def multi_dot(tensors: Sized, *, out: object = None) -> Tensor:
     """The product of two or three matrices, in the cheaper order."""
     if out is not None or len(tensors) not in (2, 3) or any(t._aval.ndim != 2 for t in tensors):
         return NotImplemented

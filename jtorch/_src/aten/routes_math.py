@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..bind.everything import F, L, M, T
@@ -16,6 +16,10 @@ from .calling import requires_grad
 from .functions import route
 from .overloads import aten
 from .routes_shape import contiguous, is_contiguous, reshape
+
+if TYPE_CHECKING:
+    from .overloads import OpOverloadPacket
+
 
 A = aten
 
@@ -60,7 +64,7 @@ def __rfloordiv__(self: Tensor, other: object) -> object:
     return A.floor_divide.default(other, self)
 
 
-def _scalar(x: Any, like: Tensor) -> Any:
+def _scalar(x: object, like: Tensor) -> Tensor:
     dtype = dtypes.result_type_of(
         ((like._aval.torch_dtype, dtypes.DIMENSIONED), (dtypes.of_number(x), dtypes.NUMBER))
     )
@@ -94,7 +98,12 @@ def sub(
 
 @route(T.where)
 def where(
-    condition: Any, input: Any = None, other: Any = None, *, out: object = None, self: Any = None
+    condition: Tensor,
+    input: Tensor | float | None = None,
+    other: Tensor | float | None = None,
+    *,
+    out: object = None,
+    self: Any = None,
 ) -> Any:
     """``where.self``, numbers as 0-dim tensors; with a condition alone, ``nonzero``."""
     input = self if input is None else input
@@ -131,19 +140,19 @@ def square(self: Tensor) -> Tensor:
 
 
 @route(M.square_, T.square_)
-def square_(self: Tensor) -> Any:
+def square_(self: Tensor) -> Tensor:
     """``pow_.Scalar`` with 2."""
     return A.pow_.Scalar(self, 2)
 
 
 @route(T.positive)
-def positive(self: Tensor) -> Any:
+def positive(self: Tensor) -> Tensor:
     """The tensor itself."""
     return self
 
 
 @route(T.isfinite)
-def isfinite(self: Tensor) -> Any:
+def isfinite(self: Tensor) -> Tensor:
     """Compared with itself and infinity."""
     if not self._aval.differentiable:
         return A.ones_like.default(self, dtype=_bool(), pin_memory=False)
@@ -154,7 +163,7 @@ def isfinite(self: Tensor) -> Any:
 @route(T.isclose, aten=A.isclose)
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> Any:
+) -> Tensor:
     """Equal, or within the allowance and finite."""
     if not (input._aval.differentiable and other._aval.differentiable):
         return NotImplemented
@@ -186,7 +195,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: object = None) -> Any
 
 
 @route(T.argwhere)
-def argwhere(input: Tensor) -> Any:
+def argwhere(input: Tensor) -> Tensor:
     """``nonzero.default``."""
     return A.nonzero.default(input)
 
@@ -278,7 +287,7 @@ for _name, _overload in {"sum": "dim_IntList", "mean": "dim", "nansum": "default
     _reduced(_name, _overload)
 
 
-def _spread(packet: Any) -> None:
+def _spread(packet: OpOverloadPacket) -> None:
     def measure(
         input: object,
         dim: object = None,
@@ -311,7 +320,7 @@ def norm(
     keepdim: bool = False,
     out: object = None,
     dtype: object = None,
-) -> Any:
+) -> Tensor:
     """``linalg_vector_norm`` for vectors and for the Frobenius norm."""
     if (
         out is not None
@@ -357,7 +366,7 @@ def vector_norm(
     *,
     dtype: object = None,
     out: object = None,
-) -> Any:
+) -> Tensor:
     """``linalg_vector_norm.default``."""
     if out is not None:
         return NotImplemented

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import no_grad
 from ...core import Tensor
@@ -21,6 +21,12 @@ from .by_names import REDUCTIONS, reduction_of
 from .functions import route
 from .overloads import aten
 from .routes_shape import contiguous, reshape
+
+if TYPE_CHECKING:
+    from ..engine.sized import Sized
+    from ..facts.kinds import Values
+    from .overloads import OpOverloadPacket
+
 
 A = aten
 
@@ -52,25 +58,25 @@ def logsigmoid(input: Tensor) -> Any:
 
 
 @route(F.softsign)
-def softsign(input: Tensor) -> Any:
+def softsign(input: Tensor) -> Tensor:
     """Divided by its absolute value and 1."""
     return A.div.Tensor(input, A.add.Tensor(A.abs.default(input), 1))
 
 
 @route(F.tanhshrink)
-def tanhshrink(input: Tensor) -> Any:
+def tanhshrink(input: Tensor) -> Tensor:
     """The difference from ``tanh``."""
     return A.sub.Tensor(input, A.tanh.default(input))
 
 
 @route(T.selu, F.selu, aten=A.selu)
-def selu(input: Tensor, inplace: bool = False) -> Any:
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """``elu`` with a scale."""
     return A.elu_.default(input, *_SELU) if inplace else A.elu.default(input, *_SELU)
 
 
 @route(T.prelu, F.prelu)
-def prelu(input: Tensor, weight: Tensor) -> Any:
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``_prelu_kernel`` with the weight along the second dimension."""
     if weight._aval.ndim and input._aval.ndim != weight._aval.ndim:
         sizes = [1] * input._aval.ndim
@@ -89,7 +95,7 @@ def rrelu(
     upper: float = 1.0 / 3,
     training: bool = False,
     inplace: bool = False,
-) -> Any:
+) -> Tensor:
     """``rrelu_with_noise``, whose second operand keeps the slopes."""
     if inplace:
         return NotImplemented
@@ -97,7 +103,7 @@ def rrelu(
     return A.rrelu_with_noise.default(input, noise, lower, upper, training)
 
 
-def _softmax(function: object, packet: Any) -> None:
+def _softmax(function: object, packet: OpOverloadPacket) -> None:
     def run(
         input: Tensor,
         dim: int | None = None,
@@ -122,7 +128,9 @@ _softmax(T.log_softmax, A._log_softmax)
 
 
 @route(F.softmin)
-def softmin(input: Tensor, dim: object = None, _stacklevel: int = 3, dtype: object = None) -> Any:
+def softmin(
+    input: Tensor, dim: object = None, _stacklevel: int = 3, dtype: object = None
+) -> Tensor:
     """``softmax`` of the negative."""
     del _stacklevel
     if dim is None:
@@ -136,7 +144,7 @@ def softmin(input: Tensor, dim: object = None, _stacklevel: int = 3, dtype: obje
 @route(F.gumbel_softmax)
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Any:
+) -> Tensor:
     """``softmax`` with noise; where it is ``hard``, ones at the greatest, which lets gradients of
     the soft one through."""
     if eps != 1e-10:
@@ -184,7 +192,7 @@ def embedding(
     input: Tensor, weight: Tensor | None, padding_idx: object = None, max_norm: object = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False,
     sparse: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``embedding.default``, the weight first."""
     del norm_type
     if max_norm is not None or sparse:
@@ -215,12 +223,12 @@ def torch_embedding(
 @route(F.layer_norm, T.layer_norm, aten=A.layer_norm)
 def layer_norm(
     input: Tensor,
-    normalized_shape: Any,
+    normalized_shape: list[int],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
     cudnn_enable: bool = True,
-) -> Any:
+) -> Tensor:
     """The first result of ``native_layer_norm``."""
     del cudnn_enable
     return A.native_layer_norm.default(input, list(normalized_shape), weight, bias, eps)[0]
@@ -282,7 +290,7 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
     weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
     momentum: float = 0.1, eps: float = 1e-5,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``native_batch_norm`` of every example as channels of its own."""
     if (not use_input_stats or input._aval.ndim < 3) or (running_mean is None) != (
         running_var is None
@@ -319,7 +327,7 @@ def torch_instance_norm(
 
 @route(F.rms_norm, T.rms_norm)
 def rms_norm(
-    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: object = None
+    input: Tensor, normalized_shape: Sized, weight: Tensor | None = None, eps: object = None
 ) -> Any:
     """Divided by the root of the mean square, part by part, half precision in single precision."""
     n, dtype = len(normalized_shape), input._aval.torch_dtype
@@ -340,7 +348,7 @@ def rms_norm(
 @route(F.normalize)
 def normalize(
     input: Tensor, p: float = 2.0, dim: object = 1, eps: float = 1e-12, out: object = None
-) -> Any:
+) -> Tensor:
     """Divided by ``linalg_vector_norm``, at least ``eps``."""
     dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
     size = A.clamp_min.default(A.linalg_vector_norm.default(input, p, dims, True), eps)
@@ -349,7 +357,7 @@ def normalize(
 
 
 @route(T.cosine_similarity, F.cosine_similarity, aten=A.cosine_similarity)
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The sum of products of both operands divided by their norms."""
     if not (x1._aval.differentiable and x1._aval.torch_dtype is x2._aval.torch_dtype):
         return NotImplemented
@@ -372,7 +380,7 @@ def _constant(x: object, like: Tensor) -> object:
 @route(F.pairwise_distance, T.pairwise_distance)
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> Any:
+) -> Tensor:
     """The norm of the difference."""
     inner = len(broadcast_shapes(x1._aval.shape, x2._aval.shape)) - 1
     return A.norm.ScalarOpt_dim(A.add.Scalar(A.sub.Tensor(x1, x2), eps), p, [inner], keepdim)
@@ -384,7 +392,7 @@ def cdist(
     x2: Tensor,
     p: float = 2.0,
     compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
-) -> Any:
+) -> Tensor:
     """``_cdist_forward.default``."""
     if compute_mode not in DISTANCE_MODES:
         return NotImplemented
@@ -433,7 +441,7 @@ def _convolutions(n: int) -> None:
     def transposed(
         input: Tensor, weight: object, bias: object = None, stride: Any = 1, padding: Any = 0,
         output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-    ) -> Any:  # fmt: skip
+    ) -> object:  # fmt: skip
         batched = input._aval.ndim == n + 2
         x = input if batched else A.unsqueeze.default(input, 0)
         made = A.convolution.default(
@@ -461,7 +469,8 @@ def _max_pool(n: int) -> None:
     packet = getattr(aten, f"max_pool{n}d_with_indices")
 
     def pooled(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: int = 0, dilation: int = 1,
+        input: Tensor, kernel_size: tuple[int, ...] | list[int] | int, stride: Any = None,
+        padding: int = 0, dilation: int = 1,
         ceil_mode: bool = False, return_indices: bool = False,
     ) -> tuple[Tensor, ...] | Tensor:  # fmt: skip
         found = packet.default(
@@ -527,7 +536,7 @@ def _adaptive(n: int) -> None:
             return A.mean.dim(input, [-1 - i for i in range(n)], True)
         return average.default(input, size)
 
-    def maximum(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    def maximum(input: Tensor, output_size: list[object], return_indices: bool = False) -> Any:
         found = largest.default(input, sizes(input, output_size))
         return found if return_indices else found[0]
 
@@ -542,7 +551,9 @@ for _n in (2, 3):
 
 
 @route(F.pad)
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: object = None) -> Any:
+def pad(
+    input: Tensor, pad: tuple[int, ...], mode: str = "constant", value: object = None
+) -> Tensor:
     """``constant_pad_nd``, ``reflection_pad2d`` and so on."""
     amounts = list(pad)
     if mode == "constant":
@@ -602,7 +613,7 @@ def interpolate(
         return NotImplemented
     if size is not None:
         sizes: list[int] = _ints(size, n)
-        scales: list[Any] = [None] * n
+        scales: Values = [None] * n
     else:
         scales = [float(s) for s in _ints(scale_factor, n)]
         sizes = [scaled(m, s) for m, s in zip(input._aval.shape[2:], scales, strict=True)]
@@ -615,7 +626,7 @@ def interpolate(
 @route(F.unfold)
 def unfold(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
-) -> Any:
+) -> Tensor:
     """``im2col.default``."""
     return A.im2col.default(
         input, _ints(kernel_size, 2), _ints(dilation, 2), _ints(padding, 2), _ints(stride, 2)
@@ -637,7 +648,7 @@ def fold(
 
 
 @route(F.bilinear, T.bilinear)
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``_trilinear.default`` on operands seen as matrices."""
     lead = list(input1._aval.shape[:-1])
     one = A.view.default(contiguous(input1), [-1, input1._aval.shape[-1]])
@@ -685,7 +696,7 @@ def scaled_dot_product_attention(
 
 @route(F.nll_loss)
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: object = None,
     ignore_index: int = -100, reduce: object = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """The first result of ``nll_loss_forward`` or ``nll_loss2d_forward``."""
@@ -704,7 +715,7 @@ def nll_loss(
 
 @route(F.cross_entropy)
 def cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: object = None,
     ignore_index: int = -100, reduce: object = None, reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:  # fmt: skip

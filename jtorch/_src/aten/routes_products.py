@@ -12,7 +12,7 @@ import dataclasses
 import math
 import string
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..engine import Aval
@@ -23,6 +23,11 @@ from .functions import ROUTES
 from .overloads import aten
 from .routes_math import matmul
 from .routes_shape import reshape
+
+if TYPE_CHECKING:
+    from ..engine.calls import Call
+    from ..facts.kinds import Decorator, Function, TensorLike
+
 
 A = aten
 
@@ -66,19 +71,19 @@ class Examples:
         return found
 
 
-def _reshaped(t: Any, shape: Sequence[int]) -> Any:
+def _reshaped(t: object, shape: Sequence[int]) -> Any:
     return reshape(t, list(shape))
 
 
 #: By the name of a function: what computes it for examples, given those, and the arguments as for
 #: one example (tensors by their number). It may return ``NotImplemented``.
-RULES: dict[str, Callable[..., Any]] = {}
+RULES: dict[str, Callable[..., object]] = {}
 #: Which arguments are added and no factors, by the name of the function.
 ADDED: dict[str, str] = {"addmm": "input", "addmv": "input", "baddbmm": "input"}
 
 
-def _rule(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def declare(body: Callable[..., object]) -> Callable[..., Any]:
+def _rule(name: str) -> Decorator:
+    def declare(body: Callable[..., object]) -> Callable[..., object]:
         RULES[name] = body
         return body
 
@@ -114,8 +119,8 @@ def _added(name: str) -> None:
         one: int | None,
         two: int | None,
         *,
-        beta: Any = 1,
-        alpha: Any = 1,
+        beta: object = 1,
+        alpha: object = 1,
     ) -> Any:
         made = None
         if one is not None and two is not None:
@@ -141,7 +146,7 @@ for _name in ADDED:
 @_rule("_C._einsum")
 def _(
     x: Examples, operands: Sequence[int], labels: Sequence[Sequence[int]], output: Sequence[int]
-) -> Any:
+) -> object:
     letters = string.ascii_letters
     own = max([0, *[1 + n for row in (*labels, output) for n in row]])
     if own + x.levels > len(letters):
@@ -207,8 +212,8 @@ def _convolution(name: str, n: int) -> None:
 
 
 def _of_images(
-    x: Examples, input: int, weight: int, lead: list[int], conv: Any, groups: int
-) -> Any:
+    x: Examples, input: int, weight: int, lead: list[int], conv: Function, groups: int
+) -> object:
     """Examples of the input alone are more images."""
     images = _flat(x, input, lead, math.prod(lead))
     shape = images._aval.shape
@@ -221,8 +226,8 @@ def _of_images(
 
 
 def _of_filters(
-    x: Examples, input: int, weight: int, lead: list[int], conv: Any, groups: int
-) -> Any:
+    x: Examples, input: int, weight: int, lead: list[int], conv: Function, groups: int
+) -> object:
     """Examples of the weight are more output channels, in groups of their own where the input
     differs, or has groups."""
     count = math.prod(lead)
@@ -259,8 +264,11 @@ for _n in (1, 2, 3):
 
 
 def products(
-    call: Any, tensors: Sequence[Tensor], numbers: Sequence[Any], arguments: Callable[..., object]
-) -> Any:
+    call: Call,
+    tensors: Sequence[Tensor],
+    numbers: Sequence[object],
+    arguments: Callable[..., object],
+) -> object:
     """A call for all examples, or of a tangent, as operators; ``NotImplemented`` if it is no
     product."""
     expected = shapes_of(call, tuple([t._aval for t in tensors]), default_device()).outs
@@ -276,13 +284,13 @@ def products(
 
 
 def _parts(
-    call: Any,
+    call: Call,
     tensors: list[Tensor],
     flags: list[tuple[bool, ...]],
     numbers: Sequence[Any],
-    arguments: Callable[..., Any],
+    arguments: Function,
     varied: frozenset[int] = frozenset(),
-) -> Any:
+) -> TensorLike:
     """``varied``: the operands that are tangents. None where the derivative with respect to them is
     zero."""
     while (examples := getattr(call.fn, "of_examples", None)) is not None:
@@ -318,11 +326,11 @@ def _parts(
 
 
 def _derivative(
-    call: Any,
+    call: Call,
     mine: Sequence[bool],
     tensors: list[Tensor],
     flags: list[tuple[bool, ...]],
-    numbers: Sequence[Any],
+    numbers: Sequence[object],
     arguments: Callable[..., object],
     varied: frozenset[int],
 ) -> Any:

@@ -51,7 +51,7 @@ def lstm_step(of_input: object, h: object, c: object, w_hh: object, b_hh: object
     return _lstm_gates(A.add_.Tensor(linear(h, w_hh, b_hh), of_input), c)
 
 
-def _lstm_gates(gates: Tensor, c: object) -> Any:
+def _lstm_gates(gates: Tensor, c: object) -> object:
     parts = A.unsafe_split.Tensor(gates, gates._aval.shape[1] // 4, 1)
     come, forget = A.sigmoid_.default(parts[0]), A.sigmoid_.default(parts[1])
     new, out = A.tanh_.default(parts[2]), A.sigmoid_.default(parts[3])
@@ -89,7 +89,7 @@ def gru_cell(
     w_hh: Tensor,
     b_ih: object = None,
     b_hh: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Three gates from parts of two linear maps."""
     return gru_step(linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 
@@ -124,7 +124,7 @@ def avg_pool1d(
     padding: object = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-) -> Any:
+) -> Tensor:
     """``avg_pool2d`` of rows."""
     (k,) = kernel_size if isinstance(kernel_size, (list, tuple)) else (kernel_size,)
     given = stride if isinstance(stride, (list, tuple)) else (k if stride is None else stride,)
@@ -137,7 +137,7 @@ def avg_pool1d(
 
 
 @route(F.adaptive_avg_pool1d, T.adaptive_avg_pool1d)
-def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Any:
+def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
     """``_adaptive_avg_pool2d`` of rows."""
     (n,) = output_size if isinstance(output_size, (list, tuple)) else (output_size,)
     x = A.unsqueeze.default(input, -2)
@@ -155,7 +155,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: object, return_indices: bool
 
 
 @route(S.ndtr)
-def ndtr(input: Tensor, *, out: object = None) -> Any:
+def ndtr(input: Tensor, *, out: object = None) -> Tensor:
     """By ``erf``."""
     if out is not None or not input._aval.differentiable:
         return NotImplemented
@@ -164,7 +164,7 @@ def ndtr(input: Tensor, *, out: object = None) -> Any:
 
 
 @route(T.float_power)
-def float_power(input: Tensor, exponent: object, *, out: object = None) -> Any:
+def float_power(input: Tensor, exponent: object, *, out: object = None) -> Tensor:
     """``pow`` of doubles."""
     if out is not None or isinstance(exponent, complex) or isinstance(input, complex):
         return NotImplemented

@@ -4,7 +4,7 @@ for each step."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..bind.everything import T
@@ -16,13 +16,18 @@ from .routes_nn import dropout
 from .routes_recurrent import elman_step, gru_step, lstm_step
 from .state import Kernel
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Operand, Row, Values
+    from .overloads import OpOverload
+
+
 A = aten
 
 #: What a cell does with the part that comes from the input, its states and weights.
 Step = Callable[[Any, list[Any], Any, Any, Any], list[Any]]
 
 
-def _elman(apply: Any) -> Step:
+def _elman(apply: OpOverload) -> Step:
     def step(
         of_input: object, states: list[object], w_hh: object, b_hh: object, _w_hr: object
     ) -> list[Any]:
@@ -38,7 +43,7 @@ def _gru(
 
 
 def _lstm(
-    of_input: object, states: list[Any], w_hh: object, b_hh: object, w_hr: object
+    of_input: object, states: Sequence[object], w_hh: object, b_hh: object, w_hr: object
 ) -> list[object]:
     h, c = lstm_step(of_input, states[0], states[1], w_hh, b_hh)
     return [h if w_hr is None else linear(h, w_hr), c]
@@ -48,7 +53,7 @@ def _declare(function: object, step: Step, fused: bool) -> None:
     """Routes both forms of a function, whose ninth argument tells the padded one from that of a
     packed batch."""
 
-    def run(*args: Any, **kwargs: object) -> Any:
+    def run(*args: Any, **kwargs: object) -> Row:
         if kwargs or len(args) != 9:
             return NotImplemented
         padded = (
@@ -94,7 +99,7 @@ def _is_fused(data: Tensor, params: Sequence[object], has_biases: bool, parts: i
     )
 
 
-def _of_layers(params: Sequence[object], has_biases: bool, parts: int) -> list[tuple[Any, ...]]:
+def _of_layers(params: Sequence[object], has_biases: bool, parts: int) -> list[Row]:
     """The weights of each layer and direction: of the input, of the hidden state, their biases, of
     the projection."""
     each = len(params) // parts
@@ -109,14 +114,14 @@ def _of_layers(params: Sequence[object], has_biases: bool, parts: int) -> list[t
 def _layers(
     walk: _Padded,
     step: Step,
-    data: Any,
+    data: Tensor,
     states: Sequence[Any],
     weights: Sequence[Any],
     layers: int,
     p: float,
     directions: int,
-) -> tuple[Any, list[Any]]:
-    finals: list[list[Any]] = []
+) -> tuple[object, list[object]]:
+    finals = []
     for layer in range(layers):
         outputs = []
         for direction in range(directions):
@@ -129,7 +134,7 @@ def _layers(
                 w_hh: Tensor = w_hh,
                 b_hh: Tensor = b_hh,
                 w_hr: object = w_hr,
-            ) -> list[Any]:
+            ) -> list[Operand]:
                 return step(x, now, w_hh, b_hh, w_hr)
 
             out, final = walk.over(
@@ -150,7 +155,7 @@ class _Padded:
 
     @staticmethod
     def over(
-        parts: object, states: list[Tensor], run: Any, backwards: bool
+        parts: object, states: list[Tensor], run: Function, backwards: bool
     ) -> tuple[Any, list[Any]]:
         """The outputs of all steps, and the last states."""
         found = []
@@ -160,7 +165,7 @@ class _Padded:
         return A.stack.default(found[::-1] if backwards else found), states
 
 
-def _parts(states: Sequence[object], begin: int, end: int) -> list[Any]:
+def _parts(states: Sequence[object], begin: int, end: int) -> Values:
     """The states of some sequences; the last kind is looked at first, which decides the order of
     gradients, as in PyTorch."""
     return [A.slice.Tensor(s, 0, begin, end) for s in reversed(states)][::-1]
@@ -175,12 +180,14 @@ class _Packed:
         self.sizes = sizes
 
     def over(
-        self, parts: object, states: list[object], run: Any, backwards: bool
+        self, parts: object, states: list[object], run: object, backwards: bool
     ) -> tuple[Any, list[Any]]:
         """The outputs of all steps, and the last states of each sequence."""
         return (self._backwards if backwards else self._forwards)(parts, states, run)
 
-    def _forwards(self, parts: object, states: list[Any], run: Any) -> tuple[object, list[object]]:
+    def _forwards(
+        self, parts: object, states: list[object], run: Any
+    ) -> tuple[object, list[object]]:
         found, ended, start, before = [], [], 0, self.sizes[0]
         for size in self.sizes:
             x = A.slice.Tensor(parts, 0, start, start + size)
@@ -196,7 +203,9 @@ class _Packed:
             A.cat.default(list(each)) for each in zip(*ended[::-1], strict=True)
         ]
 
-    def _backwards(self, parts: Any, states: list[Any], run: Any) -> tuple[object, list[object]]:
+    def _backwards(
+        self, parts: object, states: list[object], run: Any
+    ) -> tuple[object, list[object]]:
         first, found, end, before = states, [], sum(self.sizes), self.sizes[-1]
         states = _parts(first, 0, before)
         for size in self.sizes[::-1]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,12 @@ from ..tensor.view_splits import is_multiple
 from .functions import route
 from .overloads import aten
 from .state import Kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..facts.kinds import Row, TensorLike
+
 
 A = aten
 _LAST = 9223372036854775807
@@ -59,7 +65,7 @@ def _view_shape(input: Tensor, size: tuple[int, ...]) -> Tensor:
     return A.view.default(input, list(size))
 
 
-def strides_as(t: Tensor, size: tuple[Any, ...]) -> tuple[object, ...] | None:
+def strides_as(t: Tensor, size: Row) -> tuple[object, ...] | None:
     """The strides of a tensor's memory in another shape, None where there are none; by the
     example's sizes where others would decide."""
     try:
@@ -80,7 +86,7 @@ def reshape(self: Tensor, *shape: object, **kwargs: object) -> Any:
 
 
 @route(M.reshape_as, M.view_as)
-def reshape_as(self: Tensor, other: Tensor) -> Any:
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """``reshape`` to another tensor's shape."""
     return reshape(self, list(other._aval.shape))
 
@@ -114,7 +120,7 @@ def ravel(self: Tensor) -> Tensor:
 
 
 @route(T.unflatten, aten=A.unflatten)
-def unflatten(self: Tensor, dim: int, sizes: object) -> Any:
+def unflatten(self: Tensor, dim: int, sizes: object) -> Tensor:
     """One dimension as several, by ``view``."""
     d = _dim(self, dim)
     shape = self._aval.shape
@@ -194,7 +200,7 @@ def H(self: Tensor) -> object:
 
 
 @route("Tensor.real.__get__", T.real)
-def real(self: Tensor) -> Any:
+def real(self: Tensor) -> Tensor:
     """The real parts."""
     if not self._aval.torch_dtype.is_complex:
         return self
@@ -215,7 +221,7 @@ def imag(self: Tensor) -> Tensor:
 
 
 @route(T.conj_physical)
-def conj_physical(self: Tensor) -> Any:
+def conj_physical(self: Tensor) -> Tensor:
     """``_conj_physical.default``; a real tensor itself."""
     return A._conj_physical.default(self) if self._aval.torch_dtype.is_complex else self
 
@@ -233,13 +239,13 @@ def resolve_conj(self: Tensor) -> Tensor:
 
 
 @route(T.resolve_neg, aten=A.resolve_neg)
-def resolve_neg(self: Tensor) -> Any:
+def resolve_neg(self: Tensor) -> Tensor:
     """A copy of what shows negatives, else the tensor itself."""
     return A.clone.default(self) if lazy_bits(self)[1] else self
 
 
 @route("Tensor.data.__get__")
-def data(self: Tensor) -> Any:
+def data(self: Tensor) -> Tensor:
     """``detach.default``, with a version of its own."""
     made = A.detach.default(self)
     if made is not self and isinstance(made, Tensor) and made._al is not None:
@@ -269,13 +275,13 @@ def _expand_kernel(self: Tensor, *size: object, **kwargs: object) -> Tensor:
 
 
 @route(T.broadcast_to)
-def broadcast_to(self: Tensor, *size: object, **kwargs: object) -> Any:
+def broadcast_to(self: Tensor, *size: object, **kwargs: object) -> Tensor:
     """``expand.default``."""
     return A.expand.default(self, size_of((kwargs["size"],) if "size" in kwargs else size))
 
 
 @route(M.expand_as)
-def expand_as(self: Tensor, other: Tensor) -> Any:
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """``expand`` to another tensor's shape."""
     return A.expand.default(self, list(other._aval.shape))
 
@@ -289,7 +295,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
 
 
 @route(T.squeeze, "_C._squeeze", M.squeeze)
-def squeeze(self: Tensor, dim: object = None) -> Any:
+def squeeze(self: Tensor, dim: object = None) -> Tensor:
     """``squeeze.default``, ``.dim`` or ``.dims``."""
     if dim is None:
         return A.squeeze.default(self)
@@ -340,7 +346,7 @@ def _expand(input: Tensor, size: Any) -> object:
 
 
 @route(T.diag)
-def diag(self: Tensor, diagonal: int = 0) -> Any:
+def diag(self: Tensor, diagonal: int = 0) -> Tensor:
     """A vector as a matrix's diagonal, or the diagonal of a matrix, copied."""
     if self._aval.ndim == 1:
         return A.diag_embed.default(self, diagonal)
@@ -354,7 +360,7 @@ def linalg_diagonal(A: object, *, offset: int = 0, dim1: int = -2, dim2: int = -
 
 
 @route(M.contiguous, aten=A.contiguous)
-def contiguous(self: Tensor, memory_format: object = contiguous_format) -> Any:
+def contiguous(self: Tensor, memory_format: object = contiguous_format) -> Tensor:
     """The tensor itself where it is contiguous, else a clone."""
     if is_contiguous(self, memory_format):
         return self
@@ -472,7 +478,7 @@ def _unbind(input: Tensor, dim: int) -> object:
 # ---- joining -------------------------------------------------------------------------------------
 
 
-def _raised(t: Tensor, ndim: int) -> Any:
+def _raised(t: Tensor, ndim: int) -> Tensor:
     have = t._aval.ndim
     if have >= ndim:
         return t
@@ -489,7 +495,7 @@ def _raised(t: Tensor, ndim: int) -> Any:
     )
 
 
-def _on_each(ndim: int) -> Any:
+def _on_each(ndim: int) -> Callable[..., object]:
     def run(*tensors: Any) -> Any:
         if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
             return tuple([_raised(t, ndim) for t in tensors[0]])
@@ -554,26 +560,26 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
 
 
 @route(T.tile)
-def tile(self: Tensor, *dims: object, **kwargs: object) -> Any:
+def tile(self: Tensor, *dims: object, **kwargs: object) -> Tensor:
     """``repeat.default`` with ones for the dimensions in front."""
     repeats = size_of((kwargs["dims"],) if "dims" in kwargs else dims)
     return A.repeat.default(self, [*[1] * (self._aval.ndim - len(repeats)), *repeats])
 
 
 @route(M.repeat)
-def repeat(self: Tensor, *repeats: object, **kwargs: object) -> Any:
+def repeat(self: Tensor, *repeats: object, **kwargs: object) -> Tensor:
     """``repeat.default``."""
     return A.repeat.default(self, size_of((kwargs["repeats"],) if "repeats" in kwargs else repeats))
 
 
 @route(T.fliplr)
-def fliplr(self: Tensor) -> Any:
+def fliplr(self: Tensor) -> Tensor:
     """Columns in reverse order."""
     return A.flip.default(self, [1])
 
 
 @route(T.flipud)
-def flipud(self: Tensor) -> Any:
+def flipud(self: Tensor) -> Tensor:
     """Rows in reverse order."""
     return A.flip.default(self, [0])
 
@@ -587,7 +593,7 @@ def flip(self: Tensor, *dims: int, **kwargs: object) -> Tensor:
 @route(T.take_along_dim, aten=A.take_along_dim)
 def take_along_dim(
     input: Tensor, indices: Tensor, dim: int | None = None, *, out: object = None
-) -> Any:
+) -> Tensor:
     """``gather`` on broadcast operands."""
     if out is not None:
         return NotImplemented
@@ -609,7 +615,7 @@ def _looked_up(t: Tensor, index: object) -> tuple[Any, list[tuple[int, Any]]]:
     items = [_plain_item(i, t) for i in _items(index)]
     if sum(_consumed(i) for i in items) > t._aval.ndim:
         raise IndexError(_too_many(t, items))
-    advanced: list[tuple[int, Any]] = []
+    advanced = []
     dim = 0
     for position, item in enumerate(items):
         if type(item) is int:
@@ -660,7 +666,7 @@ def _looked_up(t: Tensor, index: object) -> tuple[Any, list[tuple[int, Any]]]:
     return t, advanced
 
 
-def _plain_item(item: Any, t: Tensor) -> Any:
+def _plain_item(item: Tensor, t: Tensor) -> TensorLike:
     if type(item) in SYMBOLIC:
         return item
     if isinstance(item, Tensor) and isinstance(item._read(), Transformed):
@@ -706,7 +712,7 @@ def _reaches(stop: object, n: object) -> bool:
 def _positions(t: Tensor, advanced: list[tuple[int, Any]]) -> list[object]:
     """The index tensors in the order of the dimensions, with None for those without; a mask stands
     for all the dimensions it covers."""
-    indices: list[Any] = []
+    indices = []
     at = 0
     for dim, item in advanced:
         indices.extend([None] * (dim - at))
@@ -719,7 +725,7 @@ def _positions(t: Tensor, advanced: list[tuple[int, Any]]) -> list[object]:
 
 
 @route("Tensor.__getitem__")
-def getitem(self: Tensor, index: Any) -> object:
+def getitem(self: Tensor, index: object) -> object:
     """``select``, ``slice``, ``unsqueeze`` and ``index``, one after another."""
     if type(index) is slice and index == slice(None) and self._aval.ndim:
         return A.slice.Tensor(self, 0, 0, _LAST)
@@ -763,24 +769,24 @@ def _as_tensor(value: object, like: Tensor) -> Tensor:
 
 
 @route("_C._index")
-def _index(input: Tensor, indices: Any) -> Any:
+def _index(input: Tensor, indices: Any) -> object:
     return A.index.Tensor(input, list(indices))
 
 
 @route("_C._index_put")
-def _index_put(input: Tensor, indices: Any, values: object, accumulate: bool = False) -> Any:
+def _index_put(input: Tensor, indices: Any, values: object, accumulate: bool = False) -> object:
     if not isinstance(values, Tensor):
         return NotImplemented
     return A.index_put.default(input, list(indices), values, accumulate)
 
 
 @route(T.index_put, M.index_put)
-def index_put(self: Tensor, indices: Any, values: object, accumulate: bool = False) -> Any:
+def index_put(self: Tensor, indices: Any, values: object, accumulate: bool = False) -> Tensor:
     """``index_put.default``."""
     return A.index_put.default(self, list(indices), values, accumulate)
 
 
 @route(M.index_put_)
-def index_put_(self: Tensor, indices: Any, values: object, accumulate: bool = False) -> Any:
+def index_put_(self: Tensor, indices: Any, values: object, accumulate: bool = False) -> Tensor:
     """``index_put_.default``."""
     return A.index_put_.default(self, list(indices), values, accumulate)

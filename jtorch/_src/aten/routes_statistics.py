@@ -24,7 +24,7 @@ A = aten
 @route(T.cov)
 def cov(
     input: Tensor, *, correction: int = 1, fweights: object = None, aweights: object = None
-) -> Any:
+) -> Tensor:
     """``mm`` of the deviations with themselves."""
     if fweights is not None or aweights is not None or input._aval.ndim > 2 or not input._aval.size:
         return NotImplemented
@@ -49,7 +49,7 @@ def _whole(n: int, like: Any) -> Any:
 
 
 @route(T.corrcoef)
-def corrcoef(input: Tensor) -> Any:
+def corrcoef(input: Tensor) -> Tensor:
     """Covariances divided by the deviations of rows and columns."""
     found = cov(input)
     if found is NotImplemented or input._aval.torch_dtype.is_complex:
@@ -65,7 +65,7 @@ def corrcoef(input: Tensor) -> Any:
 # ---- quantiles -----------------------------------------------------------------------------------
 
 
-def _quantile(ignore_nan: bool) -> Any:
+def _quantile(ignore_nan: bool) -> Callable[..., object]:
     def run(
         input: Tensor,
         q: float,
@@ -147,7 +147,7 @@ def nanmean(
     *,
     dtype: object = None,
     out: object = None,
-) -> Any:
+) -> Tensor:
     """The sum of what is a number, by how many there are."""
     if out is not None or dtype is not None or not input._aval.differentiable:
         return NotImplemented

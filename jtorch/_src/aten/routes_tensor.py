@@ -27,7 +27,7 @@ def is_wrapper(t: Tensor) -> bool:
 
 
 @route(M.to, aten=A.to)
-def to(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+def to(self: Tensor, *args: devices.device | dtypes.dtype | bool | None, **kwargs: Any) -> Any:
     """``_to_copy.default`` where dtype, device or memory format change; else the tensor itself."""
     device, dtype, copied, memory_format = _parse_to(args, dict(kwargs))
     return _moved(self, device, dtype, copied, memory_format)
@@ -35,9 +35,9 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 def _moved(
     t: Tensor, device: Any, dtype: object, copied: bool = False, memory_format: object = None
-) -> Any:
+) -> Tensor:
     aval = t._aval
-    options: dict[str, Any] = {}
+    options = {}
     if dtype is not None and (dtype is not aval.torch_dtype or copied):
         options["dtype"] = dtype
     if device is not None and (devices.placement(device) != aval.device or copied):
@@ -70,7 +70,7 @@ for _name, _dtype in {
 
 
 @route(M.type_as)
-def type_as(self: Tensor, other: Tensor) -> Any:
+def type_as(self: Tensor, other: Tensor) -> Tensor:
     """``to`` another tensor's dtype and device."""
     if (
         self._aval.torch_dtype is other._aval.torch_dtype
@@ -83,18 +83,18 @@ def type_as(self: Tensor, other: Tensor) -> Any:
 
 
 @route(M.cpu)
-def cpu(self: Tensor, memory_format: object = None) -> Any:
+def cpu(self: Tensor, memory_format: object = None) -> Tensor:
     """``to`` the CPU."""
     return _moved(self, "cpu", None, False, memory_format)
 
 
 @route("_C._to_copy")
-def _to_copy(input: Tensor, dtype: object = None) -> Any:
+def _to_copy(input: Tensor, dtype: object = None) -> Tensor:
     return A._to_copy.default(input, dtype=dtype)
 
 
 @route("_C._copy")
-def _copy(input: Tensor, src: Tensor) -> Any:
+def _copy(input: Tensor, src: Tensor) -> object:
     return A.copy.default(input, src)
 
 
@@ -254,7 +254,7 @@ def __reduce_ex__(self: Tensor, protocol: object) -> object:
 
 
 @route(M.detach_, "detach_")
-def detach_(self: Tensor) -> Any:
+def detach_(self: Tensor) -> Tensor:
     """Cuts the history, which belongs to the wrapper itself."""
     A.detach_.default(self)
     self._node, self._nr, self._rg = None, 0, False
@@ -276,7 +276,7 @@ def zero_(self: Tensor) -> Tensor:
 
 
 @route(T.fill)
-def fill(self: Tensor, value: object) -> Any:
+def fill(self: Tensor, value: object) -> Tensor:
     """``fill.Scalar`` or ``fill.Tensor``."""
     return A.fill.Tensor(self, value) if isinstance(value, Tensor) else A.fill.Scalar(self, value)
 

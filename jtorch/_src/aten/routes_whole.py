@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..bind.everything import F, M, T
@@ -25,17 +25,22 @@ from .routes_math import unique_consecutive
 from .routes_shape import size_of, split
 from .schema import texts
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Decorator, Values
+    from ..tensor.symbols import Float
+
+
 A = aten
 WHOLE: dict[str, Callable[..., object]] = {}
 #: Functions whose own bodies call public functions, which are then seen one by one.
 BODIES = frozenset(("nn.functional.multi_head_attention_forward",))
 
 
-def whole(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def whole(*functions: Any) -> Decorator:
     """Declares what a public function is to an exporter; it may return ``NotImplemented``, to be
     taken apart as usual."""
 
-    def declare(body: Callable[..., object]) -> Callable[..., Any]:
+    def declare(body: Callable[..., object]) -> Callable[..., object]:
         for function in functions:
             WHOLE[path_of(function)] = body
         return body
@@ -59,7 +64,7 @@ def _reduction(size_average: object, reduce: object, reduction: str) -> int | No
     )
 
 
-def _list(x: object, n: int) -> list[Any]:
+def _list(x: object, n: int) -> Values:
     return list(x) if isinstance(x, (list, tuple)) else [x] * n
 
 
@@ -165,7 +170,7 @@ def _log_sigmoid(self: Tensor) -> object:
 
 
 @kernel(A.mT)
-def _transposed(self: Tensor) -> Any:
+def _transposed(self: Tensor) -> Tensor:
     return self.transpose(-2, -1)
 
 
@@ -236,7 +241,7 @@ for _path, _name in {
 
 @whole(F.embedding)
 def _embedding(
-    input: Any, weight: Any, padding_idx: object = None, max_norm: object = None,
+    input: Tensor, weight: Tensor, padding_idx: object = None, max_norm: object = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> object:  # fmt: skip
     del norm_type
@@ -276,7 +281,8 @@ def _rms_norm(
 
 @whole(F.batch_norm)
 def _batch_norm(
-    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: object = None,
+    input: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor | None = None,
+    bias: object = None,
     training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> object:  # fmt: skip
     if training and input._aval.ndim > 1:
@@ -293,7 +299,7 @@ def _batch_norm(
 
 @whole(F.instance_norm)
 def _instance_norm(
-    input: Any, running_mean: Any = None, running_var: Any = None, weight: object = None,
+    input: object, running_mean: object = None, running_var: object = None, weight: object = None,
     bias: object = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> object:  # fmt: skip
     return A.instance_norm.default(
@@ -320,7 +326,8 @@ def _pooling(n: int) -> None:
 
     @whole(f"nn.functional.max_pool{n}d", f"max_pool{n}d")
     def largest(
-        input: Tensor, kernel_size: Any, stride: object = None, padding: int = 0, dilation: int = 1,
+        input: Tensor, kernel_size: object, stride: object = None, padding: int = 0,
+        dilation: int = 1,
         ceil_mode: bool = False, return_indices: bool = False,
     ) -> object:  # fmt: skip
         if return_indices:
@@ -336,7 +343,7 @@ def _pooling(n: int) -> None:
 
     @whole(f"nn.functional.avg_pool{n}d")
     def averaged(
-        input: Any, kernel_size: int, stride: object = None, padding: object = 0,
+        input: object, kernel_size: int, stride: object = None, padding: object = 0,
         ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: object = None,
     ) -> object:  # fmt: skip
         more = () if n == 1 else (divisor_override,)
@@ -397,7 +404,8 @@ def _unfold(
 
 @whole(F.interpolate)
 def _interpolate(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    input: Tensor, size: tuple[object, ...] | None = None,
+    scale_factor: tuple[float, ...] | Float | float | None = None, mode: str = "nearest",
     align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> object:  # fmt: skip
@@ -520,7 +528,7 @@ def _where(self: Tensor, condition: Tensor, other: Tensor | float) -> Tensor:
 def _stft(
     self: Tensor, n_fft: int, hop_length: int | None = None, win_length: object = None,
     window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect",
-    normalized: bool = False, onesided: Any = None, return_complex: Any = None,
+    normalized: bool = False, onesided: object = None, return_complex: object = None,
     align_to_window: object = None,
 ) -> object:  # fmt: skip
     if center:
@@ -606,7 +614,7 @@ def _spread(self: object, *args: object, **kwargs: object) -> Any:
 
 
 def attention(
-    query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int,
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
     in_proj_weight: Tensor, in_proj_bias: Tensor, bias_k: object, bias_v: object,
     add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Tensor,
     training: bool = True, key_padding_mask: object = None, need_weights: bool = True,

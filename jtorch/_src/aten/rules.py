@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
 
 
 class Rule:
@@ -19,6 +21,6 @@ class Rule:
     __slots__ = ("parts", "results")
 
     def __init__(
-        self, parts: list[tuple[tuple[str, ...], Callable[..., Any], tuple[str, ...]]], results: Any
+        self, parts: list[tuple[tuple[str, ...], Function, tuple[str, ...]]], results: Any
     ) -> None:
         self.parts, self.results = parts, results

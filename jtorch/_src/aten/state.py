@@ -6,11 +6,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import dispatch
 from ...autograd.grad_mode import MODE
 from ...dispatch import _count
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row, Values
 
 
 class _Stack(list[Any]):
@@ -30,7 +33,7 @@ class _State(threading.local):
     ``deeper``: a mode has declined."""
 
     def __init__(self) -> None:
-        self.modes: list[Any] = _Stack(EVERYWHERE)
+        self.modes: Values = _Stack(EVERYWHERE)
         _count(len(EVERYWHERE))
         self.off = False
         self.forced = False
@@ -43,7 +46,7 @@ class _State(threading.local):
         self.inside = False
         #: The operators that are being taken apart: called by their own parts, they are shown
         #: whole.
-        self.apart: tuple[Any, ...] = ()
+        self.apart: Row = ()
         #: Inside ``Quiet``: how function handlers are asked around it, and so by the handlers of
         #: operators.
         self.around: int | None = None

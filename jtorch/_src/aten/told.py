@@ -9,7 +9,7 @@ all tensors tell what they were made with.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -25,6 +25,11 @@ from .overloads import OpOverload, aten, namespace_of
 from .state import STATE
 from .values import Look, NoData
 
+if TYPE_CHECKING:
+    from ..facts import layouts
+    from ..facts.kinds import Row, Values
+
+
 A = aten
 _prim = namespace_of("prim")
 DEVICE = _prim.define("device(Tensor a) -> Device")
@@ -35,13 +40,13 @@ _FORMATS = {"torch.channels_last": 4, "torch.channels_last_3d": 5}
 # ---- the operators -------------------------------------------------------------------------------
 
 
-def _strides(t: Tensor) -> tuple[Any, ...]:
+def _strides(t: Tensor) -> Row:
     return t._strides or contiguous_strides(t._aval.shape)
 
 
 @kernel(A.size.default)
 @kernel(A.sym_size.default)
-def _sizes(self: Tensor) -> list[Any]:
+def _sizes(self: Tensor) -> Values:
     return list(self._aval.shape)
 
 
@@ -59,7 +64,7 @@ def _all_strides(self: Tensor) -> list[int]:
 
 @kernel(A.stride.int)
 @kernel(A.sym_stride.int)
-def _stride(self: Tensor, dim: int) -> Any:
+def _stride(self: Tensor, dim: int) -> object:
     return _strides(self)[dim]
 
 
@@ -69,7 +74,7 @@ def _dim(self: Tensor) -> int:
 
 
 @kernel(A.sym_numel.default)
-def _numel(self: Tensor) -> Any:
+def _numel(self: Tensor) -> object:
     return self._aval.size
 
 
@@ -85,7 +90,7 @@ def _is_contiguous(self: Tensor) -> bool:
 
 
 @kernel(A.is_contiguous.memory_format)
-def _is_in_format(self: Tensor, memory_format: Any) -> bool:
+def _is_in_format(self: Tensor, memory_format: layouts.memory_format | None) -> bool:
     return self.is_contiguous(memory_format=memory_format)
 
 
@@ -181,7 +186,7 @@ class Asked:
         return given if found is None else found
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def shape(self) -> Row:
         """The sizes."""
         return tuple(exact(list(self._size(A.sym_size.default, self.given.shape))))
 

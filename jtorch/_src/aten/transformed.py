@@ -11,8 +11,8 @@ products and convolutions (``routes_products``); all else is an operator of its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ...core import Tensor
 from ...dispatch import LAYOUTS
@@ -21,8 +21,12 @@ from .overloads import OpOverload, aten
 from .state import STATE
 from .values import Held, Look, shadow
 
+if TYPE_CHECKING:
+    from ..engine.calls import Call
+    from ..facts.kinds import Function, Operand
 
-def transformed(operands: Iterable[Any]) -> bool:
+
+def transformed(operands: Iterable[Tensor]) -> bool:
     """Whether an operand, also inside lists and tuples, is a tensor of a transformation that is
     going on."""
     for x in operands:
@@ -36,13 +40,13 @@ def transformed(operands: Iterable[Any]) -> bool:
     return False
 
 
-def run_inside(run: Callable[..., Any], func: OpOverload, values: list[Any]) -> object:
+def run_inside(run: Function, func: OpOverload, values: list[Operand]) -> object:
     """Runs an operator's kernel on tensors some of which are of a transformation: modes see what
     that does to the tensors outside."""
     schema = func._schema
     given: dict[int, Tensor] = {}
 
-    def enter(x: Any) -> Any:
+    def enter(x: Operand) -> Operand:
         if isinstance(x, (list, tuple)):
             return type(x)([enter(t) for t in x])
         if not isinstance(x, Tensor) or transformed((x,)):
@@ -71,7 +75,7 @@ def _leave(x: Tensor) -> object:
     return x
 
 
-def aligned(call: Any, mine: Sequence[bool], tensors: Sequence[Tensor]) -> list[Tensor] | None:
+def aligned(call: Call, mine: Sequence[bool], tensors: Sequence[Tensor]) -> list[Tensor] | None:
     """Operands of a call for all examples as the call itself takes them; None if it cannot."""
     if getattr(call.fn, "of_examples", None) is not None or not call.extra.op.elementwise:
         return None

@@ -9,7 +9,7 @@ dispatch mode is on, where a function has no operator of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import BIRTHS, Tensor, born, contiguous_strides, from_value
 from ..engine import SPECIAL, Aval, Lifted, Value
@@ -17,6 +17,10 @@ from ..tensor.cells import Alias, Storage
 from ..tensor.own_attributes import OwnRef
 from .overloads import aten
 from .state import Below
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row
+
 
 _new = object.__new__
 
@@ -90,7 +94,7 @@ class Look(Alias):
         self.tensor = OwnRef(t)
         self.aval = aval
         #: For a view, the wrapper it was taken of and the steps from there.
-        self.seen: tuple[Tensor, tuple[Any, ...]] | None = None
+        self.seen: tuple[Tensor, Row] | None = None
         #: How often the history was replaced by an in-place change, and for a view, at which count
         #: of its base its own was made.
         self.rebased = self.made = 0

@@ -4,7 +4,7 @@ to the history of its base."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import MODE
 from ...autograd.tape import FREED, Above, Node, next_seq
@@ -14,8 +14,11 @@ from ..tensor.symbols import exact
 from .overloads import OpOverload, aten
 from .values import Look
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Values
 
-def mark_view(func: OpOverload, values: list[Any], out: list[Tensor] | Tensor) -> None:
+
+def mark_view(func: OpOverload, values: Values, out: list[Tensor] | Tensor) -> None:
     """Notes that what a view operator gave shares its memory, and its version, with the operator's
     first operand."""
     source = values[0]

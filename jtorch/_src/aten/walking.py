@@ -6,7 +6,7 @@ from __future__ import annotations
 import heapq
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd import engine
 from ...autograd.accumulate import hooks_at
@@ -26,10 +26,15 @@ from .state import STATE, Quiet
 from .values import tensor_of
 from .viewing import CopySlices
 
+if TYPE_CHECKING:
+    from ..engine.values import Aval
+    from ..facts.kinds import Operand, Operands, Values
+
+
 _OPERATORS = (OperatorNode, CopySlices)
 
 
-def as_tensor(x: Any, create_graph: bool) -> Any:
+def as_tensor(x: Tensor | Value | None, create_graph: bool) -> Any:
     """What a walk over values has in hand, as the tensor it stands for."""
     if x is None or isinstance(x, Tensor):
         return x
@@ -67,7 +72,7 @@ class TensorTask(_Task):
     def __init__(self, create_graph: bool, keep_graph: bool) -> None:
         super().__init__(create_graph, keep_graph, _add)
 
-    def _before(self, node: Node, grads: list[Any]) -> list[Any]:
+    def _before(self, node: Node, grads: list[Operand]) -> list[Tensor | None]:
         """Hooks of results, then ``retain_grad``: all see tensors of the gradients' own classes."""
         create, rare = self.create_graph, node.rare
         if rare is not None and rare.tensor_hooks:
@@ -129,8 +134,8 @@ class TensorTask(_Task):
 
 
 def gradients_of(
-    node: Node, grads: list[Any], create_graph: bool, asked: Sequence[bool] | None = None
-) -> list[Any]:
+    node: Node, grads: list[Operand], create_graph: bool, asked: Sequence[bool] | None = None
+) -> list[object]:
     """The gradients of a node's operands, or of those that are asked for, as tensors."""
     if isinstance(node, _OPERATORS):
         with Quiet():
@@ -158,14 +163,19 @@ def gradients_of(
     return [as_tensor(x, create_graph) for x in found]
 
 
-def _seen_zeros(aval: Any) -> object:
+def _seen_zeros(aval: Aval) -> object:
     """Zeros in the place of an absent gradient: modes see them being made."""
     with Quiet():
         return zeros_in(visible(aval.shape), aval)
 
 
 def continue_on_tensors(
-    task: _Task, node: Node, grads: list[Any], needed: set[Node] | None, finish: Any, counts: Any
+    task: _Task,
+    node: Node,
+    grads: Values,
+    needed: set[Node] | None,
+    finish: Callable[..., object],
+    counts: Any,
 ) -> None:
     """Goes on with a walk over values that has met a node of an operator."""
     create = task.create_graph
@@ -194,7 +204,7 @@ def _ones(root: object, aval: object) -> Tensor:
         return aten.ones_like.default(root, pin_memory=False, memory_format=preserve_format)
 
 
-def _root_grads(roots: Sequence[Any], grads: Sequence[Any]) -> list[Tensor]:
+def _root_grads(roots: Sequence[Tensor], grads: Operands) -> list[Tensor]:
     if len(grads) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
     found: list[Any] = []
@@ -223,7 +233,7 @@ def _root_grads(roots: Sequence[Any], grads: Sequence[Any]) -> list[Tensor]:
     return found
 
 
-def _start(task: TensorTask, roots: Sequence[Any], grads: list[Tensor]) -> list[Node]:
+def _start(task: TensorTask, roots: Sequence[Tensor], grads: list[Tensor]) -> list[Node]:
     nodes = []
     for i, root in enumerate(roots):
         edge, _ = engine._place(root)
@@ -281,7 +291,7 @@ def grad(
     retain_graph: bool | None,
     create_graph: bool,
     allow_unused: bool,
-) -> tuple[Any, ...]:
+) -> tuple[Operand, ...]:
     """``autograd.grad`` on tensors."""
     task = TensorTask(create_graph, create_graph if retain_graph is None else retain_graph)
     enabled, MODE.enabled = MODE.enabled, create_graph
@@ -317,7 +327,7 @@ def grad(
     return tuple(found)
 
 
-def accumulate(leaf: Tensor, box: list[Any], create_graph: bool) -> None:
+def accumulate(leaf: Tensor, box: list[Operand], create_graph: bool) -> None:
     """Adds a gradient, the last item of ``box``, to ``leaf.grad``, between the hooks of the
     leaf."""
     t = as_tensor(box.pop(), create_graph)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import MODE
 from ...core import INTERNAL, Tensor, contiguous_strides, format_strides, from_value
@@ -15,6 +15,12 @@ from .calling import handles, run
 from .state import Below, Kernel, modes_off
 from .told import kinds_of, look_of
 from .values import Look, NoData, strides_or_none
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..engine.values import Aval
+
 
 _new = object.__new__
 
@@ -101,9 +107,9 @@ def like(model: Tensor, cls: type) -> Any:
 def bare(
     cls: type,
     shape: Sequence[Any],
-    dtype: Any,
+    dtype: np.dtype,
     place: object,
-    strides: Sequence[Any] | None,
+    strides: Sequence[object] | None,
     offset: int,
 ) -> Any:
     """An instance of ``cls`` with this metadata; sizes may be symbols, and ``place`` None says that
@@ -120,7 +126,7 @@ def is_transformed(t: Tensor) -> bool:
     return type(t) is Tensor and t._read().trace is SPECIAL
 
 
-def reshaped(t: Tensor, aval: Any, strides: Sequence[Any] | None, offset: int) -> None:
+def reshaped(t: Tensor, aval: Aval, strides: Sequence[Any] | None, offset: int) -> None:
     """Gives an instance other metadata."""
     kept = None if strides is None else strides_or_none(aval.shape, tuple(strides))
     asks = frozenset() if t._al is None else t._al.asks
@@ -204,7 +210,7 @@ def _forget(t: Tensor, name: str) -> None:
         pass
 
 
-def on_meta(shape: Sequence[Any], dtype: Any, strides: tuple[object, ...] | None) -> Tensor:
+def on_meta(shape: Sequence[Any], dtype: np.dtype, strides: tuple[object, ...] | None) -> Tensor:
     """A plain tensor without data."""
     made = from_value(meta_value(tuple(shape), dtype))
     made._strides = strides

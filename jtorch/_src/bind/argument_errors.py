@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,11 @@ from ..facts.errors import type_name as _name
 from ..facts.size import SYMBOLIC
 from ..ops._declare import OPS
 from .cores import COMPOSITES
+
+if TYPE_CHECKING:
+    from ..aten.schema import Schema
+    from ..facts.kinds import Keywords, Tree
+
 
 #: How the parser calls a type of the tables, and how signatures are sorted.
 _KINDS = {
@@ -37,7 +42,7 @@ _KINDS = {
     "Scalar[]": ("tuple of Scalars", "ArrayRef<Scalar>"),
 }  # fmt: skip
 #: The default of a parameter that must be given.
-MISSING_DEFAULT: Any = object()
+MISSING_DEFAULT = object()
 
 
 @functools.cache
@@ -94,7 +99,7 @@ class Parameter:
         """What signatures are sorted by: the type, the name and the default."""
         return f"{self.sort} {self.name}" + ("" if self.required else f"={self.default}")
 
-    def accepts(self, value: Any, numbers_do: bool) -> bool:
+    def accepts(self, value: Tree, numbers_do: bool) -> bool:
         """Whether a value is of the type, as far as can be told."""
         if value is None:
             return self.optional or self.default is None or self.default == []
@@ -279,9 +284,7 @@ class Signature:
                 return TypeError(f"{function}() got an unexpected keyword argument '{name}'")
         return None
 
-    def unpacking(
-        self, function: str, args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> TypeError | None:
+    def unpacking(self, function: str, args: Sequence[Any], kwargs: Keywords) -> TypeError | None:
         """The error of a call that fits, but for a later item of a list of sizes."""
         values = {p.name: x for p, x in zip(self.positional, args, strict=False)} | kwargs
         if len(args) > len(self.positional):
@@ -396,7 +399,7 @@ _WITHOUT_OUT = frozenset(("Scalar_Tensor", "sum.default"))
 _OWN_WORDS = frozenset(("copy_", "to", "new_tensor"))
 
 
-def _writes_out(schema: Any, known: Sequence[Any]) -> bool:
+def _writes_out(schema: Schema, known: Sequence[Schema]) -> bool:
     """Whether there is an overload of the same parameters that writes into ``out``."""
     mine = [a.type for a in schema.arguments if a.name not in _OPTIONS]
     for other in known:
@@ -426,7 +429,11 @@ def explain(
 
 
 def judged(
-    path: str, args: tuple[object, ...], kwargs: dict[str, Any], out: bool, own: Sequence[str] = ()
+    path: str,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    out: bool,
+    own: Sequence[str] = (),
 ) -> TypeError | bool:
     """The error for a call of ``torch.<path>`` if its arguments fit no overload; True if they fit
     one, False if nothing is known.
@@ -533,7 +540,7 @@ def _as_many(s: Signature, args: tuple[object, ...], kwargs: dict[str, object]) 
 def _marked(s: Signature, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
     """The given types, those that do not fit between exclamation marks; only a few types are told
     apart here."""
-    slots: list[Any] = list(s.positional)
+    slots = list(s.positional)
     if any(p.keyword_only for p in s.parameters):
         slots += [None, *[p for p in s.parameters if p.keyword_only]]
     shown = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,16 +30,20 @@ from ..ops._declare import (
 from ..ops._fitting import check_fits, single_of, too_large
 from ..ops._kernel import NUMBERS
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Row, TensorLike, Tree
+
+
 _EMPTY = inspect.Parameter.empty
 #: Python's kinds of numbers, bool before int, which it is too.
-_PYTHON_NUMBERS: tuple[Any, ...] = (bool, int, float, complex)
+_PYTHON_NUMBERS: Row = (bool, int, float, complex)
 NONE = "none"
 #: Kind of a Python number by its exact type; everything else gets a closer look.
 KINDS: dict[type, str] = {**NUMBERS, type(None): NONE}
 NAMES_OF_KINDS = {kind: number_type.__name__ for number_type, kind in NUMBERS.items()}
 
 
-def of_numpy(value: Any) -> object:
+def of_numpy(value: np.generic) -> object:
     """A NumPy scalar as the Python number that PyTorch takes it for: what is neither an integer nor
     a Python number counts as a float, so that ``numpy.complex64`` loses its imaginary part, of
     which NumPy warns."""
@@ -76,7 +80,7 @@ def number(name: str, argument: str, value: Tensor | float | int) -> Any:
 
 
 def unsigned(
-    value: int, exact: bool, operands: Sequence[Any], promote: object = None
+    value: int, exact: bool, operands: Sequence[Tensor], promote: object = None
 ) -> tuple[str, object]:
     """The kind and value of a Python int of more than 63 bits in an op on tensors, where PyTorch
     has unsigned numbers of 64 bits; ``promote`` is the op's way of promotion.
@@ -106,7 +110,7 @@ def unsigned(
 
 
 def check_numbers(
-    operands: Sequence[Any],
+    operands: Sequence[Tensor],
     given: dict[str, tuple[Any, Any]],
     promoted: Sequence[str],
     single: Sequence[str] = (),
@@ -217,7 +221,7 @@ def whole(name: str, argument: str, value: Any, words: str = "int") -> int:
     raise TypeError(f"{name}(): argument '{argument}' must be {words}, not {type_name(value)}")
 
 
-def sizes(name: str, argument: str, values: Any) -> tuple[int, ...]:
+def sizes(name: str, argument: str, values: Tree) -> tuple[int, ...]:
     """Sizes as a tuple of ints; like PyTorch's parser, takes flags behind the first item.
 
     Raises:
@@ -244,7 +248,7 @@ def words_of(p: Param) -> str:
     return p.annotation.split(" |")[0].split("[")[0]
 
 
-def plain(name: str, p: Param, position: int, value: Any) -> Any:
+def plain(name: str, p: Param, position: int, value: Tree) -> Any:
     """Lists become tuples, 0-dim tensors, NumPy scalars and what Python can count with Python
     numbers."""
     wanted = p.annotation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...core import Tensor
 from ..facts.devices import as_device
@@ -10,6 +10,10 @@ from ..facts.dtypes import meant
 from ..facts.errors import CPP_NAMES
 from ..protocol.recorded import recorder
 from .factories import layout_name
+
+if TYPE_CHECKING:
+    from ..facts import dtypes
+
 
 __all__ = ["_assert_async", "_assert_tensor_metadata"]
 
@@ -37,7 +41,7 @@ def _assert_tensor_metadata(
     a: Tensor,
     size: list[int] | None = None,
     stride: list[int] | None = None,
-    dtype: Any = None,
+    dtype: dtypes.dtype | None = None,
     *,
     device: object = None,
     layout: object = None,
@@ -48,7 +52,7 @@ def _assert_tensor_metadata(
         RuntimeError: if one differs.
     """
 
-    def same(what: str, asked: Any, its: Any, shown: Any) -> None:
+    def same(what: str, asked: object, its: object, shown: tuple[str, ...] | None) -> None:
         if asked != its:
             expected, got = shown or (asked, its)
             raise RuntimeError(f"Tensor {what} mismatch! Expected: {expected}, Got: {got}")

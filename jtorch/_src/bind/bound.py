@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core import BIRTHS, Tensor, born
 from ..engine import Value
@@ -12,6 +12,10 @@ from ..ops._declare import DTYPE, STATIC, TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_ST
 from ..ops._kernel import Fixed, T, as_given, call_of
 from ..tensor.running import keep_layout
 from .arguments import NAMES_OF_KINDS, NONE, checked_static, static
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Row, Values
+
 
 #: Families whose results follow the memory order of their operands.
 POINTWISE = {"unary", "binary", "comparison", "pointwise"}
@@ -24,13 +28,13 @@ class Bound:
 
     def __init__(self, op: Op) -> None:
         self.op = op
-        self.calls: dict[Any, Any] = {}
+        self.calls = {}
         _kernel.caches.append(self.calls)
-        self.returns: Any = None
+        self.returns = None
         self.keep_layout = op.family in POINTWISE and op.strides is None
-        self.core: Callable[..., Any] = None
+        self.core: Function = None
 
-    def call(self, key: tuple[Any, ...]) -> Any:
+    def call(self, key: Row) -> Any:
         """The call for a key: one entry for each parameter that is not always a tensor."""
         op = self.op
         entries = iter(key)
@@ -61,7 +65,7 @@ class Bound:
                 pass
         return found
 
-    def _refuse_numbers(self, layout: list[Any]) -> None:
+    def _refuse_numbers(self, layout: Values) -> None:
         """Raises torch's error if an operand could have been a tensor, but only numbers were
         given."""
         operands = [
@@ -92,7 +96,7 @@ class Bound:
             made.append(r)
         return tuple(made)
 
-    def finish(self, result: Tensor, tensors: Sequence[Tensor]) -> Any:
+    def finish(self, result: Tensor, tensors: Sequence[Tensor]) -> object:
         """The result as the caller gets it: memory order, named tuples."""
         if self.keep_layout:
             number = len(tensors) == 1 and self.op.family in ("binary", "comparison")

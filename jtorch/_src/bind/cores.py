@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import return_types
 from ...autograd.dual import NOT_YET, has_tangent
@@ -42,6 +42,10 @@ from ..tensor.writing import check_inplace, check_overlap
 from .arguments import KINDS, NONE, check_numbers, coerce, number, unsigned
 from .bound import BOUND, POINTWISE, Bound
 from .host_cores import host_code
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Decorator, Named
+
 
 _EMPTY = inspect.Parameter.empty
 #: Powers that have formulas of their own.
@@ -249,7 +253,7 @@ def _code(op: Op, names: dict[str, object]) -> list[str]:
     return lines
 
 
-def inplace_code(op: Op, first: str, result: str, names: dict[str, Any]) -> list[str]:
+def inplace_code(op: Op, first: str, result: str, names: Named) -> list[str]:
     """Source lines that write ``result``, an expression, into the first operand and return that."""
     if op.in_place is None:
         return [f"return _inplace({first}, {result})"]
@@ -592,8 +596,8 @@ GENERATED_NAMES = {
 
 
 def compile_function(
-    text: str, name: str, names: dict[str, Any], label: str, signature: inspect.Signature
-) -> Callable[..., Any]:
+    text: str, name: str, names: Named, label: str, signature: inspect.Signature
+) -> Callable[..., object]:
     """The function that ``text`` defines, of which ``signature`` tells before its first call; its
     source shows in tracebacks."""
     made = _code_cache.function(text, name, names, f"<{label}>")
@@ -607,7 +611,7 @@ def bind(op: Op) -> Bound:
     bound = Bound(op)
     if op.returns:
         bound.returns = return_types.make(op.returns, op.fields)
-    names: dict[str, Any] = {
+    names: Named = {
         **GENERATED_NAMES,
         "_bound": bound,
         "_calls": bound.calls,
@@ -657,7 +661,7 @@ def signature_of(op: Op, first: str | None = None) -> inspect.Signature:
     return inspect.Signature(params)
 
 
-def parameters_of(signature: inspect.Signature, names: dict[str, Any]) -> str:
+def parameters_of(signature: inspect.Signature, names: Named) -> str:
     """The parameter list of a ``def``; ``names`` gets the defaults that are no literals."""
     found = []
     star = False
@@ -684,7 +688,7 @@ def composite(
     varargs: str | None = None,
     inplace: bool | str = False,
     **facts: Any,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Decorator:
     """Declares a public function that is written with other public functions; overridable like an
     op.
 
@@ -700,7 +704,7 @@ def composite(
         facts: what PyTorch does with it, as ops state it too (``ops/_facts.py``).
     """
 
-    def declare(body: Callable[..., object]) -> Callable[..., Any]:
+    def declare(body: Callable[..., object]) -> Callable[..., object]:
         given = (
             body,
             name or body.__name__,

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...core import Tensor
 from ..facts.warned_once import outside, state
 from .argument_errors import MISSING_DEFAULT, Parameter, Signature, numbers_may_stand, signatures
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Arguments, Keywords
+
 
 _NUMBERS = frozenset(("alpha", "beta", "value"))
 _warned = False
@@ -20,7 +24,7 @@ _warned = False
 
 def rearranged(
     path: str, orders: Sequence[str], args: tuple[object, ...], kwargs: dict[str, object]
-) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+) -> tuple[Arguments, Keywords] | None:
     """The arguments of ``torch.<path>`` in today's order, if they fit a deprecated overload, whose
     ``orders`` there are; None if not."""
     prefix, _, name = path.rpartition(".")

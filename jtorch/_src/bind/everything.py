@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import dispatch
 from ..facts.devices import FACTORIES
@@ -20,9 +20,14 @@ from . import forms as public_forms
 from .bound import BOUND
 from .cores import COMPOSITES, Composite
 
+if TYPE_CHECKING:
+    from ...core import Tensor
+    from ..facts.kinds import Keywords, Named
+
+
 #: Every public callable by its path without ``torch.``: ``add``, ``Tensor.add_``,
 #: ``nn.functional.relu``, ``_C._slice``.
-PUBLIC: dict[str, Any] = {}
+PUBLIC: Named = {}
 
 
 class Public:
@@ -101,7 +106,7 @@ def _bind_op(op: Op) -> None:
         method_name = op.name
         for alias in op.aliases:
             _bind_alias(op, alias)
-    made_method: Any = None
+    made_method = None
     if method_name:
         names = [method_name]
         if op.namespace in ("torch", "Tensor") and op.method is not False:
@@ -162,7 +167,7 @@ def _bind_composite(c: Composite) -> None:
     body = c.body
     doc = body.__doc__
     path = c.name if c.namespace == "torch" else f"{c.namespace}.{c.name}"
-    options: dict[str, Any] = {
+    options: Keywords = {
         "native": c.native,
         "opaque": c.native,
         "doc": doc,
@@ -203,7 +208,7 @@ def _spellings(c: Composite) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _method_form(c: Composite, name: str, options: dict[str, Any]) -> Any:
+def _method_form(c: Composite, name: str, options: Keywords) -> Callable[..., object]:
     body = c.body
     signature = function_signature(body)
     params = list(signature.parameters.values())
@@ -213,7 +218,7 @@ def _method_form(c: Composite, name: str, options: dict[str, Any]) -> Any:
     impl = body
     if c.varargs:
 
-        def spread(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def spread(self: Tensor, *args: Any, **kwargs: Any) -> Any:
             if c.varargs in kwargs:
                 return body(self, public_forms.once(name, c.varargs, args, kwargs), **kwargs)
             if not args:
@@ -234,7 +239,7 @@ def _method_form(c: Composite, name: str, options: dict[str, Any]) -> Any:
     )
 
 
-def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
+def _inplace_form(c: Composite, options: Keywords) -> Callable[..., object]:
     body = c.body
     signature = function_signature(body)
     params = [p for p in signature.parameters.values() if p.name != "out"]
@@ -242,7 +247,7 @@ def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
 
     idempotent = public_forms.repeats_of(c)
 
-    def update(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def update(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_inplace(self, idempotent)
         if c.inplace == "unshared":
             check_overlap(

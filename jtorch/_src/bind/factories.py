@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -36,6 +35,11 @@ from ..protocol.overridable import specialise
 from ..tensor.running import preserve_layout, write_out
 from .arguments import KINDS, checked_static, number, plain
 
+if TYPE_CHECKING:
+    from ..engine.calls import Call
+    from ..facts.kinds import Arguments, Function, Named
+
+
 #: What says that the elements lie in memory by strides.
 _STRIDED = (None, layouts.strided)
 _KW = inspect.Parameter.KEYWORD_ONLY
@@ -48,12 +52,12 @@ _SEQUENCES = (tuple, list, Size)
 _MANY = 512
 
 
-def _spelled(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def _spelled(args: Arguments) -> tuple[object, ...] | None:
     """Positional arguments as a key under which the call may be found again; None where others that
     mean something else would equal it (``True == 1 == 1.0``, ``0.0 == -0.0``)."""
     if not args:
         return args
-    key: list[Any] = []
+    key = []
     for a in args:
         kind = type(a)
         if kind is int and LOWEST_LONG <= a <= HIGHEST_LONG:
@@ -84,11 +88,11 @@ def _remembered(
 
 
 def _layout_of(
-    op: Op, arguments: dict[str, Any], dtype: dtypes.dtype | None, like: Tensor | None = None
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    op: Op, arguments: Named, dtype: dtypes.dtype | None, like: Tensor | None = None
+) -> tuple[tuple[object, ...], tuple[object, ...]]:
     """The op's layout and numbers for arguments by name."""
-    entries: list[Any] = []
-    numbers: list[Any] = []
+    entries = []
+    numbers = []
     for i, p in enumerate(op.params):
         if p.kind == TENSOR:
             entries.append(T)
@@ -224,7 +228,7 @@ def check_dtype(name: str, dtype: dtypes.dtype | None) -> dtypes.dtype | None:
     return found
 
 
-def make(call: Any, numbers: tuple[object, ...], device: devices.device | str | None) -> Tensor:
+def make(call: Call, numbers: tuple[object, ...], device: devices.device | str | None) -> Tensor:
     """A tensor that a call without operands gives, on a device."""
     place = devices.placement(device)
     if place == META:
@@ -263,9 +267,7 @@ def _finish(name: str, t: Tensor, requires_grad: bool | None) -> Tensor:
     return t
 
 
-def _fill_dtype(
-    op: Op, arguments: dict[str, Any], dtype: dtypes.dtype | None
-) -> dtypes.dtype | None:
+def _fill_dtype(op: Op, arguments: Named, dtype: dtypes.dtype | None) -> dtypes.dtype | None:
     """``full`` without dtype follows the kind of its value."""
     if dtype is None and op.name == "full":
         value = number(op.name, "fill_value", arguments["fill_value"])
@@ -307,8 +309,8 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
     def impl(
         *args: Any,
         out: Any = None,
-        dtype: Any = None,
-        layout: Any = None,
+        dtype: dtypes.dtype | None = None,
+        layout: layouts.layout | None = None,
         device: Any = None,
         pin_memory: Any = False,
         requires_grad: bool | None = False,
@@ -417,7 +419,7 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
     return made
 
 
-def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
+def like(op: Op, path: str, *, method: bool = False) -> Function:
     """``zeros_like`` and its kind: shape, dtype and device of an operand unless given."""
     extra = [p for p in op.params[1:] if p.kind != DTYPE]
     first = "self" if method else op.params[0].name
@@ -427,8 +429,8 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
     def impl(
         input: Any,
         *args: Any,
-        dtype: Any = None,
-        layout: Any = None,
+        dtype: dtypes.dtype | None = None,
+        layout: layouts.layout | None = None,
         device: Any = None,
         pin_memory: Any = False,
         requires_grad: bool | None = False,

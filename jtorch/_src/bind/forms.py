@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,10 @@ from .cores import (
     parameters_of,
     signature_of,
 )
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Keywords
+
 
 # ---- spellings -----------------------------------------------------------------------------------
 
@@ -165,12 +169,12 @@ def annotations_of(op: Op, path: str = "") -> dict[str, str]:
     return {names.get(p.name, p.name).rstrip("/"): p.annotation for p in op.params}
 
 
-def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
+def public_function(op: Op, path: str | None = None) -> Callable[..., object]:
     """``torch.<path>``: the op with override checks."""
     bound = BOUND[op.path]
     path = path or op.path
     label = f"torch.{path}"
-    told: dict[str, Any] = {
+    told = {
         "wrapped": op.body,
         "doc": op.body.__doc__,
         "native": op.is_native(path),
@@ -212,14 +216,14 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
     )
 
 
-def method(op: Op, name: str) -> Callable[..., Any]:
+def method(op: Op, name: str) -> Function:
     """``torch.Tensor.<name>``."""
     bound = BOUND[op.path]
     operands, lists = _operand_names(op)
     first = op.params[0].name
     operands = ["self" if n == first else n for n in operands]
     label = f"torch.Tensor.{name}"
-    told: dict[str, Any] = {
+    told = {
         "wrapped": op.body,
         "doc": op.body.__doc__,
         "native": op.is_native(f"Tensor.{name}"),
@@ -254,7 +258,7 @@ def method(op: Op, name: str) -> Callable[..., Any]:
 
 def _method_core(
     op: Op, name: str, body: list[str], names: dict[str, object], signature: inspect.Signature
-) -> Callable[..., Any]:
+) -> Function:
     safe = name if name.isidentifier() else "method"
     scope = dict(names)
     text = (
@@ -267,13 +271,13 @@ def _method_core(
     return made
 
 
-def _spread(core: Callable[..., object], op: Op, *, method: bool) -> Callable[..., Any]:
+def _spread(core: Callable[..., object], op: Op, *, method: bool) -> Function:
     """A form that takes the ``varargs`` parameter spread, packed, or by keyword."""
     name = op.varargs
     place = next(i for i, p in enumerate(op.params) if p.name == name)
     before = [p.name for p in op.params[:place]]
 
-    spread: Callable[..., Any]
+    spread: Function
     if place == 0:
 
         def all_spread(*args: Any, **kwargs: Any) -> Any:
@@ -284,7 +288,7 @@ def _spread(core: Callable[..., object], op: Op, *, method: bool) -> Callable[..
         spread = all_spread
     else:
 
-        def rest_spread(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def rest_spread(self: Tensor, *args: Any, **kwargs: Any) -> Any:
             if name in kwargs:
                 return core(self, once(op.name, name, args, kwargs), **kwargs)
             if not args:
@@ -342,7 +346,7 @@ that
     """
 
 
-def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[..., Any]:
+def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[..., object]:
     """``torch.Tensor.<name>_``: the result is written into the first operand, which is returned."""
     core = BOUND[op.path].core
     operands, lists = _operand_names(op)
@@ -406,7 +410,7 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
     )
 
 
-def _of_own(t: Tensor, dtype: Any) -> object:
+def _of_own(t: Tensor, dtype: dtypes.dtype) -> object:
     """The dtype in which an in-place form computes: its tensor's own, which is all that may be
     asked for."""
     if dtype is not None and dtype is not t.dtype:
@@ -448,7 +452,7 @@ def cut(name: str, t: Tensor, others: list[object], result: Tensor) -> Any:
 
 def operator_methods(
     op: Op, sign: str, made: Callable[..., object]
-) -> dict[str, Callable[..., Any]]:
+) -> dict[str, Callable[..., object]]:
     """The Python operators of an op; ``made`` is the method that handlers are told."""
     plain_name, inplace_name, reflected = OPERATORS[sign]
     core = BOUND[op.path].core
@@ -470,7 +474,7 @@ def operator_methods(
         [inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in ("self", "other")]
     )
     operands = ["self", "other"]
-    options: dict[str, Any] = {"signature": signature, "operator": True, "doc": op.body.__doc__}
+    options: Keywords = {"signature": signature, "operator": True, "doc": op.body.__doc__}
     lines, names = bound_sources[op.path]
     a, b, *rest = op.params
     body = [
@@ -509,7 +513,7 @@ def operator_methods(
     if inplace_name is not None and op.inplace:
         pointwise = op.family in POINTWISE
 
-        def update(self: Any, other: Any) -> Any:
+        def update(self: Tensor, other: Any) -> Tensor:
             if self._al is not None and self._al.storage.refusal is not None:
                 self = BOUND["clone"].core(self)  # ``x[i] += 1`` writes what comes of it into ``x``
             check_inplace(self)
@@ -527,8 +531,8 @@ def operator_methods(
     return found
 
 
-def _inverted(core: Callable[..., object]) -> Callable[..., Any]:
-    def inverted(self: Any) -> Any:
+def _inverted(core: Callable[..., object]) -> Callable[..., object]:
+    def inverted(self: Tensor) -> Any:
         try:
             return core(self)
         except NotImplementedError as e:
@@ -546,13 +550,13 @@ def _one(core: Callable[..., object]) -> Callable[[Any], Any]:
     """A core as the method of one operand that Python calls; also hides the core's other
     parameters."""
 
-    def call(self: Any) -> Any:
+    def call(self: Tensor) -> Any:
         return core(self)
 
     return call
 
 
-def _equals_array(made: Callable[..., object]) -> Callable[[Any, Any], Any]:
+def _equals_array(made: Callable[..., object]) -> Callable[..., object]:
     """``==`` takes NumPy's arrays for tensors, as no other operator does."""
 
     def equals(self: Tensor, other: object) -> object:
@@ -574,8 +578,8 @@ def _over_unknown(self: object, other: object) -> object:
         return NotImplemented
 
 
-def _two(core: Callable[..., object]) -> Callable[[Any, Any], Any]:
-    def call(self: Any, other: Any) -> Any:
+def _two(core: Callable[..., object]) -> Callable[..., object]:
+    def call(self: Tensor, other: Any) -> Any:
         return core(self, other)
 
     return call

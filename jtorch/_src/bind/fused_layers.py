@@ -22,7 +22,7 @@ __all__ = [
 
 
 def _masked_softmax(
-    self: torch.Tensor, mask: Any, dim: int | None = None, mask_type: int | None = None
+    self: torch.Tensor, mask: torch.Tensor, dim: int | None = None, mask_type: int | None = None
 ) -> torch.Tensor:
     """``softmax`` of the scores that are not masked, 0 for the others; rows of which all are masked
     are NaN.
@@ -69,8 +69,10 @@ def _transform_bias_rescale_qkv(qkv: Any, qkv_bias: object, num_heads: int) -> A
 
 
 def _native_multi_head_attention(
-    query: Any, key: Any, value: Any, embed_dim: int, num_head: int, qkv_weight: Any, qkv_bias: Any,
-    proj_weight: Any, proj_bias: Any, mask: Any = None, need_weights: bool = True,
+    query: torch.Tensor, key: Any, value: Any, embed_dim: int, num_head: int,
+    qkv_weight: torch.Tensor, qkv_bias: Any,
+    proj_weight: torch.Tensor, proj_bias: torch.Tensor | None, mask: Any = None,
+    need_weights: bool = True,
     average_attn_weights: bool = True, mask_type: int | None = None,
 ) -> Any:  # fmt: skip
     """Attention of batches of sequences, and its weights (averaged over the heads) or None.
@@ -152,10 +154,13 @@ def _native_multi_head_attention(
 
 
 def _transformer_encoder_layer_fwd(
-    src: Any, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: object, proj_weight: Any,
-    proj_bias: Any, use_gelu: bool, norm_first: bool, eps: float, norm_weight_1: Any,
-    norm_bias_1: Any, norm_weight_2: Any, norm_bias_2: Any, ffn_weight_1: torch.Tensor,
-    ffn_bias_1: Any, ffn_weight_2: torch.Tensor, ffn_bias_2: torch.Tensor | None,
+    src: torch.Tensor, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: object,
+    proj_weight: Any,
+    proj_bias: Any, use_gelu: bool, norm_first: bool, eps: float,
+    norm_weight_1: torch.Tensor | None,
+    norm_bias_1: torch.Tensor | None, norm_weight_2: torch.Tensor | None,
+    norm_bias_2: torch.Tensor | None, ffn_weight_1: torch.Tensor,
+    ffn_bias_1: torch.Tensor | None, ffn_weight_2: torch.Tensor, ffn_bias_2: torch.Tensor | None,
     mask: object = None, mask_type: int | None = None,
 ) -> object:  # fmt: skip
     """Self-attention and two linear layers, each added to its input and normalised: before

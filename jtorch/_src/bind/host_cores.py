@@ -3,7 +3,7 @@ give back."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from ..ops._declare import (
 from ..tensor import result_strides
 from .arguments import number, static
 from .bound import Bound
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand
 
 
 def host_code(op: Op, names: dict[str, object], words: str) -> list[str]:
@@ -100,7 +103,7 @@ def _host_array(op: Op, p: Param, position: int, x: object) -> np.ndarray:
     return numbers_of(v)
 
 
-def _host_value(op: Op, p: Param, position: int, value: Any) -> object:
+def _host_value(op: Op, p: Param, position: int, value: Operand) -> object:
     """An argument as a value-dependent op gets it."""
     if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC):
         if p.kind != TENSOR and (

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .cores import written_in
 from .everything import PUBLIC
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Named
 
-def fill(module: dict[str, Any], prefix: str) -> None:
+
+def fill(module: Named, prefix: str) -> None:
     """Puts ``torch.<prefix>.x`` into a module's globals for every bound x, and the names into its
     ``__all__``."""
     names = []
@@ -19,7 +22,7 @@ def fill(module: dict[str, Any], prefix: str) -> None:
     module["__all__"] += sorted(names)
 
 
-def fill_home(module: dict[str, Any], home: str) -> None:
+def fill_home(module: Named, home: str) -> None:
     """The same for the functions that PyTorch writes in the module ``torch.<home>``."""
     names = sorted(written_in(home))
     module |= {name: PUBLIC[name] for name in names}

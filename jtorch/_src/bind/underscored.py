@@ -3,7 +3,7 @@ same: written with public ones."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..composites.attention import choice
@@ -12,6 +12,10 @@ from ..facts.errors import not_offered
 from ..facts.warned_once import warn_once
 from .assertions import _assert_async, _assert_tensor_metadata
 from .everything import PUBLIC, F, T
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = [
     "_addmm_activation", "_aminmax", "_assert_async", "_assert_tensor_metadata", "_cast_Byte",
@@ -24,14 +28,14 @@ __all__ = [
 
 def _addmm_activation(
     self: Tensor,
-    mat1: Any,
-    mat2: Any,
+    mat1: Tensor,
+    mat2: Tensor,
     *,
     beta: object = 1,
     alpha: object = 1,
     use_gelu: bool = False,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """The method of the same name."""
     found = self._addmm_activation(mat1, mat2, beta=beta, alpha=alpha, use_gelu=use_gelu)
     return found if out is None else out.resize_(found.shape).copy_(found)
@@ -73,10 +77,10 @@ def _debug_has_internal_overlap(self: Tensor) -> int:
 
 
 def _fused_sdp_choice(
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
@@ -141,7 +145,7 @@ def _convert_indices_from_csr_to_coo(
 _CPP = {"int32": "int", "int64": "long int", "float32": "float", "float64": "double"}
 
 
-def _int_mm(self: Any, mat2: Any, *, out: Any = None) -> Any:
+def _int_mm(self: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
     """The product of matrices of int8 in int32.
 
     Raises:
@@ -179,7 +183,7 @@ def _int_mm(self: Any, mat2: Any, *, out: Any = None) -> Any:
     return found if out is None else out.copy_(found)
 
 
-def _by_floats(a: Any, b: Any) -> object:
+def _by_floats(a: Tensor, b: Tensor) -> object:
     """The product in int32 by products of float32, for which processors have fast routines where
     XLA loops over integers.
 
@@ -211,7 +215,7 @@ def _grouped_mm(
     return F.grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
 
 
-def _caster(name: str, dtype: str) -> Any:
+def _caster(name: str, dtype: str) -> Callable[..., object]:
     def cast(self: Any, non_blocking: bool = False) -> Any:
         return self.to(BY_NAME[dtype], non_blocking=non_blocking)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,10 @@ from ..facts.size import Size
 from ..facts.warned_once import outside, warn_once
 from ..protocol.overridable import TensorProperty, torch_function_dispatch
 from ..tensor.methods import spread
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row
+
 
 __all__ = [
     "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "shard", "is_storage", "is_tensor",
@@ -80,7 +84,7 @@ def index_put_(input: Tensor, indices: object, values: Tensor, accumulate: bool 
     return input.index_put_(indices, values, accumulate)
 
 
-def from_jax(x: Any) -> Tensor:
+def from_jax(x: jax.Array) -> Tensor:
     """A tensor on a ``jax.Array``, without a copy; the array stays valid and unchanged.
 
     Example:
@@ -95,7 +99,7 @@ def from_jax(x: Any) -> Tensor:
     return wrap(x)
 
 
-def shard(x: Any, mesh: object, spec: object = None) -> Any:
+def shard(x: Any, mesh: object, spec: object = None) -> object:
     """Spreads a tensor, or a module's parameters and buffers, over the devices of a
     ``jax.sharding.Mesh``. Only in jtorch.
 
@@ -281,9 +285,10 @@ def is_storage(obj: object) -> bool:
 
 
 def _numbers_and_tensors(
-    tensor1: Any = None, tensor2: Any = None, *, tensor: object = None, other: object = None,
+    tensor1: object = None, tensor2: Tensor | float | None = None, *, tensor: object = None,
+    other: object = None,
     scalar: object = None, scalar1: object = None, scalar2: object = None,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> Row:  # fmt: skip
     return (tensor1, tensor2, tensor, other, scalar, scalar1, scalar2)
 
 

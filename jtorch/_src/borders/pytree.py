@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -17,6 +17,11 @@ from ..engine import META, SPECIAL, Meta, concrete, copied, meta_value
 from ..engine.record import leaf
 from ..facts import dtypes
 from ..tensor.own_attributes import everything
+
+if TYPE_CHECKING:
+    from ..engine.values import Value
+    from ..facts.kinds import Named
+
 
 _new = object.__new__
 
@@ -49,7 +54,7 @@ class Attributes:
 
     __slots__ = ("all",)
 
-    def __init__(self, found: dict[str, Any]) -> None:
+    def __init__(self, found: Named) -> None:
         self.all = found
 
     def __eq__(self, other: object) -> bool:
@@ -110,7 +115,7 @@ class _Last(threading.local):
     """By tensor, what a thread last made of it. An entry goes with its tensor."""
 
     def __init__(self) -> None:
-        self.uses: dict[int, tuple[Any, Uses]] = {}
+        self.uses = {}
 
 
 _LAST = _Last()
@@ -313,7 +318,7 @@ def _of_tensors(tree: object) -> bool:
     return bool(leaves) and all(isinstance(x, Tensor) and type(x._al) is not Held for x in leaves)
 
 
-def _value(child: jax.Array) -> Any:
+def _value(child: jax.Array) -> Value | None:
     """The value that a leaf stands for, or None."""
     if isinstance(child, jax.core.Tracer):
         return concrete(child) if child.dtype in dtypes.BY_NP else None
@@ -327,7 +332,7 @@ def _value(child: jax.Array) -> Any:
     return None
 
 
-def _parts(t: Any) -> tuple[tuple[Any, ...], Any]:
+def _parts(t: Tensor) -> tuple[tuple[Any, ...], Any]:
     held = t._al
     if type(held) is Held:
         return held.leaf, held.tree
@@ -342,7 +347,7 @@ def _parts(t: Any) -> tuple[tuple[Any, ...], Any]:
     )
 
 
-def _whole(aux: Any, children: Any) -> Any:
+def _whole(aux: Any, children: tuple[Tensor, ...]) -> Any:
     cls, names, context, size, stride = aux
     if any(not isinstance(child, Tensor) or type(child._al) is Held for child in children):
         t = _new(cls)
@@ -380,7 +385,7 @@ def register(cls: type = Tensor) -> None:
     _say_how(cls)
 
 
-def _numpy_dtype(self: Tensor) -> Any:
+def _numpy_dtype(self: Tensor) -> object:
     """NumPy's dtype of the elements: ``jnp.result_type(x)``, with which many functions on arrays
     begin."""
     return self.dtype.__numpy_dtype__

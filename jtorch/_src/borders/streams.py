@@ -10,7 +10,7 @@ from ...cuda.streams import _wait
 from ..facts import devices as _devices
 
 
-def _device_of(device: object) -> Any:
+def _device_of(device: object) -> _devices.device:
     if device is None:
         return _devices.device(_devices.accelerator_type() or "cpu")
     found = _devices.as_device(device)
@@ -41,10 +41,10 @@ class Stream:
         """Runs what is pending and waits for it."""
         _wait()
 
-    def wait_event(self, event: Any) -> None:
+    def wait_event(self, event: object) -> None:
         """Nothing to do: all work is in one order."""
 
-    def wait_stream(self, stream: Any) -> None:
+    def wait_stream(self, stream: object) -> None:
         """Nothing to do: all work is in one order."""
 
     def record_event(self, event: Any = None) -> Event:

@@ -73,7 +73,7 @@ def rrelu_(
     upper: float = 1.0 / 3,
     training: bool = False,
     generator: Any = None,
-) -> Any:
+) -> Tensor:
     """In-place form of ``rrelu``.
 
     Slopes and errors are those of ``rrelu``; the result is written into ``input``, which is

@@ -39,7 +39,7 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> Any:
+) -> Tensor:
     """``softmax(query @ key.T * scale + attn_mask) @
     value``, the probabilities dropped out with ``dropout_p``.
 

@@ -89,7 +89,7 @@ derivative(
 
 
 @composite(namespace="Tensor", name="where", operands=("self", "condition", "other"))
-def where_method(self: Tensor, condition: Any, other: Any) -> Any:
+def where_method(self: Tensor, condition: Any, other: Any) -> Tensor:
     """Keeps elements where ``condition`` holds and takes those of ``other`` elsewhere.
 
     Shapes: that of all three, broadcast.

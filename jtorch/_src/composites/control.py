@@ -4,7 +4,7 @@ transformation."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -15,16 +15,20 @@ from ..engine import SPECIAL
 from ..engine.keys import drawing_from, go_on_from, key_now
 from ..facts.size import SymBool
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Operand, Tree, Values
+
+
 #: Filled by ``_higher_order_ops``: what a call becomes while a program is traced into a graph, or
 #: on tensors without data.
-captured: Callable[..., Any] | None = None
+captured: Function | None = None
 
 
-def _capture(name: str, *args: Any) -> Any:
+def _capture(name: str, *args: object) -> Tree:
     return NotImplemented if captured is None else captured(name, *args)
 
 
-def _is_traced(t: Any) -> bool:
+def _is_traced(t: object) -> bool:
     if not isinstance(t, Tensor):
         return False
     v = t._read()
@@ -35,7 +39,7 @@ def _is_tensor(x: tuple[Tensor | str, ...] | Tensor | str) -> bool:
     return isinstance(x, Tensor)
 
 
-def _tensors_of(tree: Any) -> list[Any]:
+def _tensors_of(tree: object) -> list[object]:
     return jax.tree.leaves(tree, is_leaf=_is_tensor)
 
 
@@ -50,7 +54,7 @@ class _OnArrays:
     random numbers come from, which it gives back as it is afterwards. It remembers the structure of
     its results."""
 
-    def __init__(self, function: Callable[..., Any], structure: Any) -> None:
+    def __init__(self, function: Function, structure: Any) -> None:
         self.function, self.structure, self.result = function, structure, None
 
     def __call__(self, given: tuple[list[jax.Array], Any]) -> tuple[list[jax.Array], Any]:
@@ -155,10 +159,10 @@ def while_loop(
 
 
 def looped(
-    combine: Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]],
-    carry: list[Any],
-    xs: list[Any],
-) -> tuple[list[Any], list[Any]] | None:
+    combine: Callable[[Values, Values], tuple[Values, Values]],
+    carry: list[Operand],
+    xs: list[Operand],
+) -> tuple[list[Tensor], list[Tensor]] | None:
     """A loop along the first dimension of tensors as one of JAX's, where their values are JAX's;
     None elsewhere."""
     if not any(_is_traced(t) for t in (*carry, *xs)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..bind.cores import composite
@@ -11,6 +11,9 @@ from ..bind.everything import T
 from ..facts import dtypes
 from ..facts.errors import canonical_dim
 from ..ops._facts import schemas
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand
 
 
 def _part(t: Tensor, dim: int, start: int, stop: int) -> Tensor:
@@ -37,12 +40,12 @@ def _even(t: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     return T.cat([first, inner, last], dim)
 
 
-def _along(values: Any, dim: int, ndim: int) -> Any:
+def _along(values: Tensor, dim: int, ndim: int) -> Tensor:
     """A vector laid along a dimension."""
     return values.reshape(tuple(-1 if i == dim else 1 for i in range(ndim)))
 
 
-def _uneven(t: Any, dim: int, points: Any, edge_order: int) -> object:
+def _uneven(t: Tensor, dim: int, points: Tensor, edge_order: int) -> object:
     """Derivatives of the parabolas through three neighbours, over points anywhere; at the ends of a
     line with ``edge_order`` 1."""
     steps = points.diff()
@@ -84,7 +87,7 @@ def _dims(input: Tensor, dim: Any) -> list[int]:
     return found
 
 
-def _spacings(input: Tensor, spacing: object, dim: object, dims: Sequence[int]) -> list[Any]:
+def _spacings(input: Tensor, spacing: object, dim: object, dims: Sequence[int]) -> list[Operand]:
     """A distance, or a vector of places, for each dimension."""
     if spacing is None or isinstance(spacing, (bool, int, float, complex)):
         return [1 if spacing is None else spacing] * len(dims)

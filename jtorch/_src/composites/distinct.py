@@ -3,7 +3,7 @@ and numbers."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from ..bind.everything import _C
 from ..facts.errors import type_name
 from ..ops._facts import schemas
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Tree
 
-def _chosen(found: tuple[Tensor, ...], return_inverse: bool, return_counts: bool) -> Any:
+
+def _chosen(found: tuple[Tensor, ...], return_inverse: bool, return_counts: bool) -> Tree:
     distinct, inverse, counts = found
     asked = [distinct, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
     return asked[0] if len(asked) == 1 else tuple(asked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ..ops._facts import schemas
 from ..tensor.running import inplace as write_into
 from ..tensor.writing import check_inplace
 from .filling import blank, numbers, strides_of
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
 
 
 def _mask(input: Tensor, p: float, feature: bool) -> Tensor:
@@ -102,7 +105,7 @@ def dropout(input: Tensor, p: float, train: bool) -> Any:
 
 @composite(operands=("input",), dispatched="in parts", implicit=True)
 @schemas("(Tensor input, float p, bool train) -> Tensor")
-def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """``dropout`` of whole channels: the first two dimensions are batch and channels.
 
     Shapes: (N, C, *) -> the same; of two dimensions at least.
@@ -124,7 +127,7 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
 
 @composite(operands=("input",), dispatched="in parts", implicit=True)
 @schemas("(Tensor input, float p, bool train) -> Tensor")
-def alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs.
 
     Shapes: that of ``input``.
@@ -145,7 +148,7 @@ def alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
 
 @composite(operands=("input",), dispatched="in parts", implicit=True)
 @schemas("(Tensor input, float p, bool train) -> Tensor")
-def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """``alpha_dropout`` of whole channels.
 
     Shapes: (N, C, *) -> the same; of two dimensions at least.
@@ -172,12 +175,12 @@ def _written(input: Tensor, made: Tensor) -> Tensor:
     return write_into(input, made)
 
 
-def _in_place(plain: Any) -> None:
+def _in_place(plain: Function) -> None:
     """Declares the in-place form of one of the functions above; its example is the same."""
     name = plain.__name__
     _, _, example = (plain.__doc__ or "").partition("Example:")
 
-    def written(input: Any, p: float, train: bool) -> Any:
+    def written(input: Tensor, p: float, train: bool) -> Tensor:
         return _written(input, plain(input, p, train))
 
     written.__name__ = written.__qualname__ = f"{name}_"
@@ -212,7 +215,7 @@ def _call(name: str, input: Tensor, p: float, training: bool, inplace: bool) -> 
 )
 def _functional_dropout(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Any:
+) -> Tensor:
     """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the
     input itself unless ``training``.
 
@@ -243,7 +246,7 @@ def _functional_dropout(
 )
 def _functional_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Any:
+) -> Tensor:
     """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs.
 
     Shapes: that of ``input``.
@@ -271,7 +274,7 @@ def _functional_alpha_dropout(
 )
 def _functional_feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Any:
+) -> Tensor:
     """``alpha_dropout`` of whole channels: the first two dimensions are batch and channels.
 
     Shapes: (N, C, *) -> the same; of two dimensions at least.
@@ -291,7 +294,9 @@ def _functional_feature_alpha_dropout(
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Dropout of whole channels of sequences.
 
     Shapes: (N, C, L) or (C, L) -> the same.
@@ -320,7 +325,9 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Dropout of whole channels of images.
 
     Shapes: (N, C, H, W) -> the same; inputs of 3 dimensions are taken as (N, C, L), with a warning.
@@ -362,7 +369,9 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Dropout of whole channels of volumes.
 
     Shapes: (N, C, D, H, W) or (C, D, H, W) -> the same.
@@ -390,7 +399,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _batched(input, p, training, inplace, ndim != 5)
 
 
-def _batched(input: Tensor, p: float, training: bool, inplace: bool, single: bool) -> Any:
+def _batched(input: Tensor, p: float, training: bool, inplace: bool, single: bool) -> Tensor:
     """Feature dropout with a batch dimension added for the time being where there is none."""
     if not single:
         return _call("feature_dropout", input, p, training, inplace)

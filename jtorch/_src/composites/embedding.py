@@ -37,7 +37,7 @@ def _sparse_gradient(weight: Tensor) -> bool:
 
 @composite(operands=("input", "indices"))
 @schemas("(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)")
-def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Any:
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scales the rows of ``input`` at ``indices`` whose ``norm_type`` norm is above ``max_norm``
     down to it, in place.
 
@@ -67,7 +67,7 @@ def embedding(
     norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
-) -> Any:
+) -> Tensor:
     """The rows of ``weight`` at the indices ``input``; those longer than ``max_norm`` are first
     scaled down in place.
 
@@ -128,7 +128,7 @@ def embedding_bag(
     per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
-) -> Any:
+) -> Tensor:
     """The sum, mean or maximum (``mode``) of the rows of ``weight`` in each bag of indices, without
     keeping the rows.
 

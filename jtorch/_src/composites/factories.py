@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor, contiguous_strides, requiring
 from ..bind.arguments import number
@@ -30,6 +30,10 @@ from ..ops._declare import OPS
 from ..ops._facts import schemas
 from ..ops._fitting import check_fits
 from .filling import of_examples
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Keywords
+
 
 # ---- ranges --------------------------------------------------------------------------------------
 
@@ -114,7 +118,7 @@ def _range_dtype(given: dtypes.dtype | None, out: object, values: Sequence[objec
 
 def _spread(
     name: str,
-    args: Any,
+    args: tuple[object, ...],
     start: Any,
     end: Any,
     step: Any,
@@ -208,10 +212,10 @@ def arange(
     start: Any = None,
     end: Any = None,
     step: Any = None,
-    out: Any = None,
-    dtype: Any = None,
+    out: Tensor | None = None,
+    dtype: dtypes.dtype | None = None,
     layout: Any = layouts.strided,
-    device: Any = None,
+    device: device | str | int | None = None,
     pin_memory: bool = False,
     requires_grad: bool | None = False,
 ) -> Any:
@@ -274,9 +278,9 @@ def range_(
     step: Any = 1,
     *,
     out: Any = None,
-    dtype: Any = None,
+    dtype: dtypes.dtype | None = None,
     layout: Any = layouts.strided,
-    device: Any = None,
+    device: device | str | int | None = None,
     pin_memory: bool = False,
     requires_grad: bool | None = False,
 ) -> Any:
@@ -319,7 +323,7 @@ _linspace = factory(OPS["_C._linspace"], "_C._linspace")
 _logspace = factory(OPS["_C._logspace"], "_C._logspace")
 
 
-def _place(device: device | None, *ends: object) -> Any:
+def _place(device: device | None, *ends: object) -> device | str | None:
     """Where a line is made: without data if an end is, unless ``device`` says otherwise."""
     return (
         "meta"
@@ -390,12 +394,12 @@ def linspace(
     steps: int,
     *,
     out: Any = None,
-    dtype: Any = None,
+    dtype: dtypes.dtype | None = None,
     layout: Any = layouts.strided,
     device: Any = None,
     pin_memory: bool = False,
     requires_grad: bool | None = False,
-) -> Any:
+) -> Tensor:
     """``steps`` evenly spaced values from ``start`` to ``end``, both included.
 
     Args:
@@ -442,7 +446,7 @@ def logspace(
     base: float = 10.0,
     *,
     out: Any = None,
-    dtype: Any = None,
+    dtype: dtypes.dtype | None = None,
     layout: Any = layouts.strided,
     device: Any = None,
     pin_memory: bool = False,
@@ -489,12 +493,12 @@ def empty_strided(
     size: tuple[int, ...],
     stride: tuple[int, ...],
     *,
-    dtype: Any = None,
+    dtype: dtypes.dtype | None = None,
     layout: Any = layouts.strided,
-    device: Any = None,
+    device: device | str | int | None = None,
     requires_grad: bool | None = False,
     pin_memory: bool = False,
-) -> Any:
+) -> Tensor:
     """A tensor of the given sizes and strides whose values the caller means to overwrite (they are
     zeros here).
 
@@ -551,9 +555,9 @@ def empty_permuted(
     size: tuple[int, ...],
     physical_layout: tuple[int, ...],
     *,
-    dtype: Any = None,
+    dtype: dtypes.dtype | None = None,
     layout: Any = layouts.strided,
-    device: Any = None,
+    device: device | str | int | None = None,
     requires_grad: bool | None = False,
     pin_memory: bool = False,
 ) -> Any:
@@ -599,12 +603,12 @@ def empty_permuted(
 
 
 def _new(
-    make: Any,
+    make: Function,
     name: str,
     self: Tensor,
     size: Sequence[Any],
-    more: Sequence[Any],
-    options: dict[str, Any],
+    more: Sequence[float],
+    options: Keywords,
 ) -> Any:
     if len(size) == 1 and isinstance(size[0], (list, tuple)):
         size = size[0]
@@ -625,10 +629,10 @@ def _new(
 
 def _new_sized(name: str, make: Callable[..., object], what: str, example: str, shown: str) -> None:
     def body(
-        self: Any,
+        self: Tensor,
         *size: Any,
-        dtype: Any = None,
-        device: Any = None,
+        dtype: dtypes.dtype | None = None,
+        device: device | str | int | None = None,
         requires_grad: bool | None = False,
         layout: Any = layouts.strided,
         pin_memory: bool = False,
@@ -687,8 +691,8 @@ def new_full(
     size: tuple[int, ...],
     fill_value: Any,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: dtypes.dtype | None = None,
+    device: device | str | int | None = None,
     requires_grad: bool | None = False,
     layout: Any = layouts.strided,
     pin_memory: bool = False,
@@ -722,9 +726,9 @@ def new_empty_strided(
     self: Tensor,
     size: tuple[int, ...],
     stride: tuple[int, ...],
-    dtype: Any = None,
+    dtype: dtypes.dtype | None = None,
     layout: Any = layouts.strided,
-    device: Any = None,
+    device: device | str | int | None = None,
     pin_memory: bool = False,
     requires_grad: bool | None = False,
 ) -> Any:

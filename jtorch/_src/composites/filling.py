@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -53,6 +53,10 @@ from ..facts.warned_once import warn_once
 from ..ops._facts import schemas
 from ..tensor.running import inplace
 from ..tensor.writing import check_inplace
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
+
 
 # ---- arrays in the order of memory ---------------------------------------------------------------
 
@@ -124,7 +128,7 @@ _MANY = 10_000
 
 def numbers(
     draw: Draw, generator: Generator | None, shape: Sequence[int], strides: Sequence[int] | None,
-    dtype: np.dtype, device: Any, apart: bool = False, place: object = None,
+    dtype: np.dtype, device: devices.device | None, apart: bool = False, place: object = None,
 ) -> Tensor:  # fmt: skip
     """A tensor of drawn numbers on ``device``, or where JAX has it, if ``place`` is given. Where a
     ``vmap`` wants different ones for its examples they are drawn all at once, or each ``apart``."""
@@ -240,7 +244,7 @@ def is_traced(t: Tensor) -> bool:
 
 def sampled(
     sample: Callable[..., np.ndarray],
-    by_key: Callable[..., Any],
+    by_key: Function,
     generator: Generator | None,
     *tensors: Tensor,
 ) -> Tensor:
@@ -396,7 +400,9 @@ def _check_uniform(dtype: dtypes.dtype, low: float, high: float) -> None:
     "uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor ; _ "
     "=out"
 )
-def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Any:
+def uniform_(
+    self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
     """Fills with numbers drawn evenly from [from, to).
 
     Args:
@@ -427,7 +433,9 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
 @schemas(
     "(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)"
 )
-def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
+def normal_(
+    self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
     """Fills with normal numbers.
 
     Args:
@@ -462,8 +470,12 @@ _LEFT_OUT: Any = object()
     "random(Tensor self, *, Generator? generator=None) -> Tensor ; _ =out",
 )
 def random_(
-    self: Tensor, from_: Any = None, to: int | None = _LEFT_OUT, *, generator: Any = None
-) -> Any:
+    self: Tensor,
+    from_: Any = None,
+    to: int | None = _LEFT_OUT,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
     """Fills with integers drawn evenly from [from, to); ``random_(to)`` begins at 0; without bounds
     all that the dtype holds exactly.
 
@@ -498,7 +510,7 @@ def random_(
 
 @composite(namespace="Tensor", operands=("self", "p"), refused_as="randomness")
 @schemas(".float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)")
-def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Any:
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fills with ones of probability ``p`` (a number, or a tensor that broadcasts) and zeros.
 
     Dtypes: all real ones and bool; a tensor ``p`` is of a floating-point type.
@@ -611,7 +623,7 @@ def _must_be_continuous(name: str, dtype: dtypes.dtype, names: dict[str, str]) -
 
 @composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("exponential. ; _ =out")
-def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Any:
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fills with numbers of the exponential distribution with rate ``lambd``.
 
     Dtypes: floating-point ones.
@@ -633,7 +645,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
 
 @composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("geometric. ; _ =out")
-def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Any:
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fills with the numbers of trials up to the first success of probability ``p``.
 
     Dtypes: all real ones but bool.
@@ -663,7 +675,9 @@ _TYPE_NAMES = {
 
 @composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("cauchy. ; _ =out")
-def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Any:
+def cauchy_(
+    self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
     """Fills with numbers of the Cauchy distribution.
 
     Dtypes: floating-point ones.
@@ -685,7 +699,9 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
 
 @composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("log_normal. ; _ =out")
-def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Any:
+def log_normal_(
+    self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
+) -> Tensor:
     """Fills with numbers whose logarithms are normal with ``mean`` and ``std``.
 
     Dtypes: floating-point ones.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import MODE
 from ...core import BIRTHS, Tensor
@@ -17,11 +17,16 @@ from ..engine import SPECIAL
 from ..protocol.state import ACTIVE
 from ..tensor.running import write_all
 
+if TYPE_CHECKING:
+    from ..engine.values import Aval
+    from ..facts.kinds import Operands
+
+
 _UNARY = """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p
     log2 neg reciprocal round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc""".split()
 
 
-def _tensors(name: str, items: object) -> list[Any]:
+def _tensors(name: str, items: object) -> list[Tensor]:
     if not isinstance(items, (list, tuple)):
         raise TypeError(
             f"{name}(): argument 'self' (position 1) must be tuple of Tensors, not "
@@ -39,7 +44,7 @@ ONCE = (1,)
 MANY = 8
 
 
-def _together(items: Sequence[Any], written: bool = False) -> bool:
+def _together(items: Sequence[Tensor], written: bool = False) -> bool:
     """Whether one operation may take all of a list, because nobody could tell: many plain tensors
     with data, of one floating-point dtype, on one device, of which no history is recorded, while no
     mode is entered; views, too, if something is ``written``."""
@@ -62,7 +67,7 @@ def _together(items: Sequence[Any], written: bool = False) -> bool:
     )
 
 
-def _apart(items: Sequence[Any]) -> bool:
+def _apart(items: Operands) -> bool:
     """Whether tensors that may be taken together have memory of their own each, so that they may be
     written at once."""
     if BIRTHS or len(set(map(id, items))) != len(items):
@@ -79,14 +84,14 @@ def _has_views(t: Tensor) -> bool:
     return t._al.base is None and t._strides is None and t._al.counter.n >= 0
 
 
-def _memory(items: Sequence[Any]) -> list[int]:
+def _memory(items: Operands) -> list[int]:
     """The memory of those tensors that others may have, too."""
     return [t._al.storage.address for t in items if t._al is not None]
 
 
 def _write_alone(
-    items: Sequence[Any], whole: Callable[[Sequence[Any]], tuple[Tensor, ...] | None]
-) -> Sequence[Any]:
+    items: Operands, whole: Callable[[Sequence[Any]], tuple[Tensor, ...] | None]
+) -> Operands:
     """Writes what ``whole`` computes into those of the tensors that have memory of their own, and
     returns the others: all, if it cannot."""
     if BIRTHS or len(set(map(id, items))) != len(items):
@@ -98,7 +103,7 @@ def _write_alone(
     return () if len(alone) == len(items) else [t for t in items if t._al is not None or t._ver < 0]
 
 
-def _all_alike(items: Sequence[Any], *others: Any, written: bool = False) -> bool:
+def _all_alike(items: Operands, *others: Any, written: bool = False) -> bool:
     """Whether one operation may take several lists: of plain tensors of single or double precision,
     each of its item's shape."""
     if not all(isinstance(o, (list, tuple)) and len(o) == len(items) for o in others):
@@ -116,7 +121,7 @@ def _all_alike(items: Sequence[Any], *others: Any, written: bool = False) -> boo
     return True
 
 
-def _shapes(items: Sequence[Any]) -> list[object]:
+def _shapes(items: Sequence[Tensor]) -> list[object]:
     return [(v.aval if (v := t._v) is not None else t._aval).shape for t in items]
 
 
@@ -136,7 +141,7 @@ def _is_plain_number(number: float) -> bool:
     return type(number) in (float, int)
 
 
-def _is_factor(number: Tensor | float, item: Any) -> bool:
+def _is_factor(number: Tensor | float, item: Aval) -> bool:
     """Whether a number, or a tensor without dimensions, is one that what is like an item can be
     multiplied by in its dtype."""
     if type(number) in (float, int):
@@ -172,7 +177,7 @@ def _divided(
 
 
 def _scaled(
-    items: Sequence[Any], factor: Tensor | float, writes: tuple[int, ...] | None = None
+    items: Operands, factor: Tensor | float, writes: tuple[int, ...] | None = None
 ) -> tuple[Tensor, ...] | None:
     """All tensors of a list times one factor, where one operation can do that."""
     if not _together(items, writes is not None) or not _is_factor(factor, items[0]._aval):
@@ -180,7 +185,7 @@ def _scaled(
     return BELOW._scaled(items, factor, writes=writes)
 
 
-def _have_norms(items: Sequence[Any], ord: float) -> bool:
+def _have_norms(items: Operands, ord: float) -> bool:
     """Whether one operation may take the norms of all tensors of a list."""
     # an error is one of each
     return _together(items) and (0 < ord < math.inf or all([t._aval.size for t in items]))  # noqa: C419
@@ -191,7 +196,7 @@ def _total_norm_of(items: Sequence[object], ord: float) -> Tensor | None:
     return BELOW._total_norm(items, ord) if _have_norms(items, ord) else None
 
 
-def _scale_(items: Sequence[Any], factor: Tensor) -> None:
+def _scale_(items: Sequence[Tensor], factor: Tensor) -> None:
     """Multiplies all tensors of a list by one factor, in place."""
     for t in _write_alone(items, lambda alone: _scaled(alone, factor, ONCE)):
         M.mul_(t, factor if factor.device == t.device else factor.to(t.device))
@@ -210,7 +215,7 @@ def _clamp_(items: Sequence[object], low: float, high: float) -> None:
         M.clamp_(t, min=low, max=high)
 
 
-def _each(items: Sequence[object], others: object) -> Sequence[Any]:
+def _each(items: Sequence[object], others: object) -> Operands:
     """One right-hand side for each tensor: items of a list, or the same number or tensor for
     all."""
     if not isinstance(others, (list, tuple)):

@@ -9,7 +9,7 @@ from ..bind.cores import composite
 from ..bind.everything import T
 
 
-def _edges(offs: Any) -> list[tuple[int, int]]:
+def _edges(offs: Tensor) -> list[tuple[int, int]]:
     ends = offs.tolist()
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
@@ -22,7 +22,7 @@ def _edges(offs: Any) -> list[tuple[int, int]]:
 )
 def grouped_mm(
     mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Tensor | None = None, out_dtype: Any = None
-) -> Any:
+) -> Tensor:
     """One matrix product for each group: a dimension of a 2-d operand is cut into groups that end
     at ``offs``.
 

@@ -23,7 +23,7 @@ from ..tensor.views import _slice
 
 @composite(namespace="nn.functional", operands=("input",), dispatched="in parts")
 @schemas(".")
-def one_hot(input: Tensor, num_classes: int = -1) -> Any:
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class
     is read on the host.
 
@@ -60,7 +60,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Any:
     return _filled(_C._one_hot(input, num_classes))
 
 
-def _filled(rows: Tensor) -> Any:
+def _filled(rows: Tensor) -> Tensor:
     """Rows as torch makes them: zeros that are changed twice."""
     rows._ver += 2
     return rows
@@ -130,7 +130,7 @@ derivative(A.masked_select, self=_masked_select_formula)
 @schemas(
     "(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor ; _ =out"
 )
-def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """``input`` with ``values`` written, or added if ``accumulate``, at the positions that the
     tensors ``indices`` mean together.
 
@@ -212,7 +212,7 @@ def _over(part: Tensor, src: Tensor, result: Tensor, name: str) -> Tensor:
 
 @composite(method=True, operands=("input", "src"))
 @schemas("(Tensor self, Tensor src, int dim, SymInt index) -> Tensor ; =out")
-def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.select(dim, index)``.
 
     Shapes: that of ``input``; ``src`` lacks dimension ``dim``.
@@ -288,7 +288,7 @@ derivative(
 @schemas(". ; =out")
 def diagonal_scatter(
     input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
-) -> Any:
+) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.diagonal(offset, dim1, dim2)``.
 
     Shapes: that of ``input``; ``src`` has that of the diagonal.
@@ -326,7 +326,7 @@ def as_strided_scatter(
     size: tuple[int, ...],
     stride: tuple[int, ...],
     storage_offset: int | None = None,
-) -> Any:
+) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride,
     storage_offset)``.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..bind.arguments import whole
@@ -13,8 +13,11 @@ from ..facts.errors import broadcast_shapes, canonical_dim, must_be_tensor
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand
 
-def _tensors(name: str, tensors: tuple[object, ...]) -> tuple[Any, ...]:
+
+def _tensors(name: str, tensors: tuple[object, ...]) -> tuple[Operand, ...]:
     """Tensors given spread or as one sequence."""
     found = (
         tuple(tensors[0])
@@ -131,7 +134,7 @@ def repeat_interleave(
     dim: int | None = None,
     *,
     output_size: int | None = None,
-) -> Any:
+) -> Tensor:
     """Repeats every slice along ``dim`` (every element of the flattened tensor without it), each as
     often as ``repeats`` says.
 

@@ -74,7 +74,7 @@ def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Any:
 
 @composite(name="matrix_power", method=True, operands=("input",), autocast="lower", implicit=True)
 @schemas(".")
-def _torch_matrix_power(input: Tensor, n: int, *, out: Any = None) -> Any:
+def _torch_matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
     """``linalg.matrix_power``.
 
     Shapes: (*, n, n) -> (*, n, n).
@@ -105,7 +105,7 @@ def norm(
     keepdim: bool = False,
     *,
     out: Any = None,
-    dtype: Any = None,
+    dtype: dtypes.dtype | None = None,
 ) -> Any:
     """A matrix norm over two dimensions or a vector norm over one: that of ``ord``, by default the
     2-norm of all elements in ``dim``.
@@ -512,7 +512,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
 
 @composite(namespace="linalg", operands=("A",), implicit=True)
 @schemas("(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)")
-def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """``torch.diagonal`` with the last two dimensions by default.
 
     Shapes: (*, m, n) -> (*, k), a view.
@@ -532,7 +532,7 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
 @schemas(".dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor ; =out")
 def frobenius_norm(
     input: Tensor, dim: tuple[int, ...], keepdim: bool = False, *, out: Any = None
-) -> Any:
+) -> Tensor:
     """The square roots of the sums of squares over ``dim``.
 
     Shapes: that of ``input`` without the dimensions ``dim``, which are 1 with ``keepdim``; no

@@ -16,7 +16,7 @@ def _times(M: Any, x: Tensor) -> Tensor:
     return x if M is None else M @ x
 
 
-def _projected(A: object, B: object, basis: Tensor, k: int, largest: bool) -> tuple[Any, Any]:
+def _projected(A: object, B: object, basis: Tensor, k: int, largest: bool) -> tuple[Tensor, ...]:
     """The ``k`` extreme eigenpairs of the pencil within the span of ``basis``, whose columns may
     depend on each other."""
     scale = (basis * _times(B, basis)).sum(-2, keepdim=True).clamp_min(0).sqrt()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..bind.cores import composite
@@ -12,6 +12,9 @@ from ..bind.everything import _C, F, T, functional
 from ..facts import dtypes
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
 
 
 def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
@@ -98,7 +101,7 @@ def _triplet(
     anchor: Tensor,
     positive: Tensor,
     negative: Tensor,
-    distance: Callable[..., Any],
+    distance: Function,
     margin: float,
     swap: bool,
     reduction: str,
@@ -272,7 +275,7 @@ def linear_cross_entropy(
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
     options: Any = None,
-) -> Any:
+) -> Tensor:
     """``cross_entropy(linear(input, linear_weight, linear_bias), target)``.
 
     Shapes: input ``(D)`` or ``(N, D)``; linear_weight ``(C, *, D)``, which makes scores
@@ -385,7 +388,7 @@ def _torch_binary_cross_entropy_with_logits(
     weight: Tensor | None = None,
     pos_weight: Tensor | None = None,
     reduction: int = 0,
-) -> Any:
+) -> Tensor:
     """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: none 0,
     mean 1, sum 2.
 
@@ -474,7 +477,7 @@ def _torch_poisson_nll_loss(
 )
 def _torch_hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0
-) -> Any:
+) -> Tensor:
     """``nn.functional.hinge_embedding_loss`` with the reduction as a number: none 0, mean 1, sum 2.
 
     Left out, it is none, whatever PyTorch's signatures say.
@@ -502,7 +505,7 @@ def _torch_hinge_embedding_loss(
 )
 def _torch_margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
-) -> Any:
+) -> Tensor:
     """``nn.functional.margin_ranking_loss`` with the reduction as a number: none 0, mean 1, sum 2.
 
     Left out, it is none, whatever PyTorch's signatures say.
@@ -570,7 +573,7 @@ def _torch_triplet_margin_loss(
     eps: float = 1e-06,
     swap: bool = False,
     reduction: int = 0,
-) -> Any:
+) -> Tensor:
     """``nn.functional.triplet_margin_loss`` with the reduction as a number: none 0, mean 1, sum 2.
 
     Left out, it is none, whatever PyTorch's signatures say.

@@ -10,14 +10,14 @@ from ..bind.cores import composite
 from ..bind.everything import L, T
 
 
-def _basis(A: Tensor, q: int, niter: int, M: Any) -> Any:
+def _basis(A: Tensor, q: int, niter: int, M: Tensor | None) -> Tensor:
     """An orthonormal basis of ``q`` columns that nearly spans the range of ``A - M``: that of
     random combinations, after power steps."""
 
-    def forward(x: Any) -> Any:
+    def forward(x: Tensor) -> Any:
         return A @ x if M is None else A @ x - M @ x
 
-    def back(x: Any) -> Any:
+    def back(x: Tensor) -> Tensor:
         return A.mH @ x if M is None else A.mH @ x - M.mH @ x
 
     start = T.randn(A.shape[-1], q, dtype=A.dtype, device=A.device)
@@ -29,7 +29,7 @@ def _basis(A: Tensor, q: int, niter: int, M: Any) -> Any:
 
 
 @composite(operands=("A", "M"), native=False, home="functional")
-def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:
+def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:
     """The ``q`` largest singular values of ``A`` (or of ``A - M``) and their vectors, found with
     random numbers.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,9 +35,12 @@ from ..tensor.resizing import look_at, nbytes_of
 from ..tensor.running import inplace, rebind
 from ..tensor.writing import INFERENCE, check_captured, check_inplace, check_lifted, overlapping
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Row
+
 
 @composite(namespace="Tensor", operands=("self",), lays_out=True)
-def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
+def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """Gives the tensor another size; its elements are those of its memory from its first one on, in
     order.
 
@@ -133,7 +135,7 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 @schemas("(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor ; _ =out")
-def resize(self: Tensor, *sizes: Any) -> Any:
+def resize(self: Tensor, *sizes: Any) -> Tensor:
     """The tensor in another size of as many elements; an old name of ``reshape``.
 
     Shapes: the sizes, spread or in one tuple.
@@ -154,7 +156,7 @@ def resize(self: Tensor, *sizes: Any) -> Any:
     return _resized(self, sizes)
 
 
-def _resized(self: Any, sizes: tuple[Any, ...]) -> Tensor:
+def _resized(self: Tensor, sizes: Row) -> Tensor:
     size = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
     wanted = int(np.prod(size, dtype=np.int64))
     if wanted != self.numel() and -1 not in size:
@@ -171,7 +173,7 @@ def _resized(self: Any, sizes: tuple[Any, ...]) -> Tensor:
 @schemas(
     "(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor ; _ =out"
 )
-def resize_as(self: Tensor, tensor: Any) -> Any:
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """``resize`` to the size of another tensor.
 
     Shapes: that of ``tensor``.
@@ -253,7 +255,7 @@ def _check_place(
 )
 def set_(
     self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
-) -> Any:
+) -> Tensor:
     """Makes the tensor look at the memory of another tensor, of a storage, or at none.
 
     Raises:
@@ -306,7 +308,9 @@ def set_(
     return self
 
 
-def _as_strided_into(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def _as_strided_into(
+    input: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+) -> Tensor:
     """Makes the tensor look at its storage by other strides.
 
     Raises:
@@ -327,7 +331,7 @@ composite(name="as_strided_", method=True, operands=("input",), lazy="conj neg")
 
 @composite(namespace="Tensor", operands=("self",), implicit=True)
 @schemas("(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)")
-def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Any:
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Writes a number along the main diagonal; in tall matrices, with ``wrap``, it begins again
     below.
 
@@ -361,9 +365,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Any:
 # ---- elements that Python computes ---------------------------------------------------------------
 
 
-def _computed(
-    name: str, self: Tensor, others: dict[str, Tensor], function: Callable[..., Any]
-) -> Tensor:
+def _computed(name: str, self: Tensor, others: dict[str, Tensor], function: Function) -> Tensor:
     for t in (self, *others.values()):
         if isinstance(t, Tensor) and t.requires_grad:
             raise RuntimeError(
@@ -395,7 +397,7 @@ def _computed(
 
 
 @composite(namespace="Tensor", operands=("self",))
-def apply_(self: Tensor, callable: Any) -> Any:
+def apply_(self: Tensor, callable: Any) -> Tensor:
     """Replaces each element by what a Python function gives for it; slow, on the host.
 
     Raises:
@@ -410,7 +412,7 @@ def apply_(self: Tensor, callable: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "other"))
-def map_(self: Tensor, other: Any, callable: Any) -> Any:
+def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
     """Replaces each element by what a Python function gives for it and its counterpart in
     ``other``; slow, on the host.
 
@@ -428,7 +430,7 @@ def map_(self: Tensor, other: Any, callable: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "x", "y"))
-def map2_(self: Tensor, x: Any, y: Any, callable: Any) -> Any:
+def map2_(self: Tensor, x: Any, y: Tensor, callable: Any) -> Tensor:
     """Replaces each element by what a Python function gives for it and its counterparts in ``x``
     and ``y``; slow, on the host.
 

@@ -3,8 +3,7 @@ their own results and orders."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +14,10 @@ from ..bind.everything import _C, F, L, T
 from ..engine import put, values
 from ..facts import dtypes
 from ..ops._facts import schemas
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand
+
 
 # ---- dropout, shuffles, norms --------------------------------------------------------------------
 
@@ -78,7 +81,7 @@ def native_channel_shuffle(input: Tensor, groups: int) -> Any:
 
 @composite(operands=("v",), dispatched="in parts")
 @schemas(".")
-def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
+def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Tensor:
     """The ``pow``-norm over all dimensions but ``dim``, which keeps its place; over all with
     ``dim=-1``.
 
@@ -95,7 +98,7 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     return L.vector_norm(v, pow, tuple(d for d in range(v.dim()) if d != dim), keepdim=True)
 
 
-def _one_number(input: Tensor, x: object, kind: Any) -> object:
+def _one_number(input: Tensor, x: object, kind: dtypes.dtype | None) -> object:
     """A tensor of one number on the device of ``input``."""
     fits = (
         type(x) is float and abs(x) < 3e38
@@ -214,11 +217,11 @@ def _dims(input: Tensor) -> tuple[int, ...]:
     return (0, *range(2, input.dim()))
 
 
-def _on_channels(x: Any, input: Any) -> Any:
+def _on_channels(x: Tensor, input: Tensor) -> Tensor:
     return x.reshape((1, -1) + (1,) * (input.dim() - 2))
 
 
-def _moved(running: Any, target: Tensor, momentum: float) -> None:
+def _moved(running: Operand, target: Tensor, momentum: float) -> None:
     if running is not None:
         running.copy_(running * (1 - momentum) + target * momentum)
 
@@ -248,7 +251,7 @@ def batch_norm_elemt(
     eps: float,
     *,
     out: Any = None,
-) -> Any:
+) -> Tensor:
     """Normalises channels by given moments: ``(input - mean) * invstd * weight + bias``.
 
     Shapes: input (N, C, *), the others (C) -> (N, C, *).
@@ -360,7 +363,7 @@ def batch_norm_backward_reduce(
     dims = _dims(input)
     sum_dy = grad_out.sum(dims)
     sum_dy_xmu = (grad_out * (input - _on_channels(mean, input))).sum(dims)
-    sums: Sequence[Any] = (sum_dy, sum_dy_xmu) if input_g else (None, None)
+    sums = (sum_dy, sum_dy_xmu) if input_g else (None, None)
     return *sums, sum_dy_xmu * invstd if weight_g else None, sum_dy.clone() if bias_g else None
 
 
@@ -376,7 +379,7 @@ def batch_norm_backward_elemt(
     sum_dy: Any,
     sum_dy_xmu: Any,
     count: Any,
-) -> Any:
+) -> Tensor:
     """The gradient of normalisation from the sums over all processes, each of which saw ``count``
     elements a channel.
 

@@ -37,7 +37,7 @@ def batch_norm(
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-05,
-) -> Any:
+) -> Tensor:
     """Normalises each channel (dimension 1) and applies its parameters: in training by the batch's
     own moments, towards which the running statistics are moved by ``momentum`` in place; else by
     the running statistics.
@@ -160,7 +160,7 @@ def _torch_batch_norm(
     momentum: float,
     eps: float,
     cudnn_enabled: bool,
-) -> Any:
+) -> Tensor:
     """``nn.functional.batch_norm``, without its check for single values.
 
     Shapes: input (N, C, *), the others (C) -> that of ``input``.
@@ -337,7 +337,7 @@ def _torch_group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-05,
     cudnn_enabled: bool = True,
-) -> Any:
+) -> Tensor:
     """``nn.functional.group_norm``.
 
     Shapes: input (N, C, *), the parameters (C) -> that of ``input``.

@@ -17,7 +17,7 @@ from ..tensor.running import write_out
 
 
 @composite(namespace="Tensor", operands=("self", "other"))
-def __div__(self: Tensor, other: Any) -> Any:
+def __div__(self: Tensor, other: Any) -> Tensor:
     """``self / other``, under Python 2's name.
 
     Example:
@@ -29,7 +29,7 @@ def __div__(self: Tensor, other: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "other"))
-def __idiv__(self: Tensor, other: Any) -> Any:
+def __idiv__(self: Tensor, other: Any) -> Tensor:
     """``self /= other``, under Python 2's name.
 
     Example:
@@ -41,7 +41,7 @@ def __idiv__(self: Tensor, other: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "other"), native=False)
-def __rdiv__(self: Tensor, other: Any) -> Any:
+def __rdiv__(self: Tensor, other: Any) -> Tensor:
     """``other / self``: what ``/`` calls with a number on its left.
 
     Example:
@@ -56,7 +56,7 @@ def __rdiv__(self: Tensor, other: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def __long__(self: Tensor) -> Any:
+def __long__(self: Tensor) -> int:
     """``int(self)``, under Python 2's name.
 
     Raises:
@@ -73,7 +73,7 @@ def __long__(self: Tensor) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def __nonzero__(self: Tensor) -> Any:
+def __nonzero__(self: Tensor) -> bool:
     """``bool(self)``, under Python 2's name.
 
     Raises:
@@ -141,7 +141,7 @@ _REINFORCE = (
 
 
 @composite(namespace="Tensor", operands=("self", "other"), native=False)
-def module_load(self: Tensor, other: Any, assign: bool = False) -> Any:
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """What becomes of a parameter when a state dict holds ``other`` for it: a copy written into it,
     or (``assign``) ``other`` itself.
 
@@ -219,7 +219,7 @@ def _lazy_clone(self: Tensor) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor(a) self, bool cuda_enabled, bool cpu_enabled) -> Tensor(a)")
-def _autocast_to_full_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: bool) -> Any:
+def _autocast_to_full_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: bool) -> Tensor:
     """The tensor in float32, if it is of half precision and its device is among those asked for.
 
     Shapes: self (*) -> (*).
@@ -244,7 +244,7 @@ def _autocast_to_full_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: b
 )
 def _autocast_to_reduced_precision(
     self: Tensor, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: Any, cpu_dtype: Any
-) -> Any:
+) -> Tensor:
     """The tensor in the dtype for its device, if it is float32 and its device is among those asked
     for.
 
@@ -294,7 +294,7 @@ def _addmm_activation(
 
 
 @composite(operands=("input", "other", "out"))
-def _add_relu(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+def _add_relu(input: Tensor, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
     """``relu`` of ``input + alpha * other``.
 
     Shapes: input and other (*), broadcast.
@@ -310,7 +310,7 @@ def _add_relu(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> 
 
 
 @composite(operands=("input", "other"))
-def _add_relu_(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+def _add_relu_(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """In-place form of ``_add_relu``: the result is written into ``input``, which is returned.
 
     Shapes: input (*), other broadcastable to (*).
@@ -346,7 +346,7 @@ def _conj(input: Tensor) -> Any:
     ".tensors(Tensor[] tensors) -> Tensor[]",
     ".tensors_out(Tensor[] tensors, *, Tensor(a!)[] out) -> ()",
 )
-def dequantize(input: Tensor) -> Any:
+def dequantize(input: Tensor) -> Tensor:
     """The tensor in float32: what is left of undoing quantisation where there is none.
 
     Raises:
@@ -363,7 +363,7 @@ def dequantize(input: Tensor) -> Any:
 
 
 @composite(operands=("input", "mat2"))
-def dsmm(input: Tensor, mat2: Tensor) -> Any:
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
     """``mm``, under an old name.
 
     Example:

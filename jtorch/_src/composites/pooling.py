@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import _C, T
 from ..ops._facts import schemas
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand, Tree
+
 
 def _sizes(
-    n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: object
+    n: int, input: Operand, kernel_size: Tree, output_size: Tree, output_ratio: object
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     kernel = (kernel_size,) * n if isinstance(kernel_size, int) else tuple(kernel_size)
     if output_size is None:
@@ -37,7 +40,7 @@ def _sizes(
 def _pool(
     n: int,
     input: Tensor,
-    kernel_size: Any,
+    kernel_size: object,
     output_size: list[object] | Tensor | int | None,
     output_ratio: object,
     samples: object,

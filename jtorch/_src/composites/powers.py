@@ -13,7 +13,7 @@ from ..tensor.writing import check_inplace
 
 
 @composite(namespace="Tensor", operands=("self", "exponent"), dispatched="in parts")
-def float_power_(self: Tensor, exponent: Any) -> Any:
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """In-place form of ``float_power``, for tensors of double precision.
 
     Shapes: the exponent broadcasts to that of the tensor.

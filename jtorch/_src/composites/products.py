@@ -6,7 +6,7 @@ import functools
 import string
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.names import named
 from ...core import Tensor
@@ -17,10 +17,14 @@ from ..facts.errors import must_be_tensor, type_name
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Values
+
+
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
 
-def _from_sublists(args: Sequence[Any]) -> tuple[str, list[Any]]:
+def _from_sublists(args: Sequence[Any]) -> tuple[str, Values]:
     """Translates ``operand, labels, operand, labels, ..., [output labels]`` into an equation."""
     if len(args) < 2:
         raise ValueError(
@@ -204,8 +208,8 @@ def _contract(operands: list[Tensor], terms: list[list[str]], output: list[str] 
 
 
 def _summed_alone(
-    operands: list[Any], labels: list[tuple[int, ...]], wanted: tuple[int, ...]
-) -> tuple[list[Any], bool]:
+    operands: list[Tensor], labels: list[tuple[int, ...]], wanted: tuple[int, ...]
+) -> tuple[list[Tensor], bool]:
     """The operands, those that are summed before they meet another in the dtype of their sums; and
     whether some share what is summed.
 
@@ -274,7 +278,7 @@ def _output(output: list[str] | None, terms: list[list[str]], covered: int) -> t
 
 @composite(lists=("matrices",), native=False, home="functional", autocast="lower", implicit=True)
 @schemas(".")
-def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """The product of matrices; deprecated in favour of ``linalg.multi_dot``.
 
     Shapes: (n, m), (m, k), ... -> (n, last).

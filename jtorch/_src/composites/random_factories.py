@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor, requiring
 from ...random import examples, refuse_out, twister_of
@@ -21,10 +21,15 @@ from ..ops._facts import schemas
 from ..tensor.running import pointwise_strides, write_out
 from .filling import blank, fill, is_example, numbers, strides_of, whole_strides
 
+if TYPE_CHECKING:
+    from ...random import Generator
+    from ..facts.kinds import Row
+
+
 _INT = frozenset((int,))
 
 
-def sizes_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
+def sizes_of(name: str, size: Row) -> tuple[int, ...]:
     """Sizes given spread or packed.
 
     Raises:
@@ -63,13 +68,13 @@ def made_by(
     shape: tuple[int, ...],
     draw: Draw,
     dtype: dtypes.dtype,
-    generator: Any,
+    generator: Generator | None,
     out: Tensor | None,
     layout: object,
     device: devices.device | None,
     requires_grad: bool | None,
     apart: bool = False,
-) -> Any:
+) -> object:
     """A new tensor of drawn numbers, or ``out`` filled with them."""
     check_options(name, layout, False)
     refuse_out(out)
@@ -363,7 +368,7 @@ def rand_like(
     input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool | None = False,
     memory_format: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``rand`` of the shape, dtype and device of ``input``.
 
     Args:
@@ -402,7 +407,7 @@ def randn_like(
     input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool | None = False,
     memory_format: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``randn`` of the shape, dtype and device of ``input``.
 
     Args:
@@ -451,7 +456,7 @@ def randint_like(
     input: Tensor, low: int | None = None, high: Any = None, *, generator: Any = None,
     dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool | None = False, memory_format: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``randint`` of the shape, dtype and device of ``input``: ``randint_like(input, high)`` or
     ``randint_like(input, low, high)``.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..bind.arguments import whole
@@ -15,6 +15,10 @@ from ..facts.errors import must_be_tensor
 from ..facts.warned_once import outside
 from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
+
+if TYPE_CHECKING:
+    from ..engine.values import Aval
+    from ..facts.kinds import Named
 
 
 def invalid_combination(name: str, got: str) -> TypeError:
@@ -259,7 +263,7 @@ def _spread_options(
     return dim, correction
 
 
-def _check_freedom(name: str, aval: Any, dim: tuple[int, ...] | None, correction: float) -> None:
+def _check_freedom(name: str, aval: Aval, dim: tuple[int, ...] | None, correction: float) -> None:
     count = aval.size
     if dim is not None and type(count) is int and count and aval.ndim and dim != ():
         try:
@@ -289,7 +293,7 @@ def _check_freedom(name: str, aval: Any, dim: tuple[int, ...] | None, correction
 def var(
     input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None,
     keepdim: bool = False, *, correction: float | None = None, out: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The variance over ``dim``, or of everything: summed squared deviations over (count -
     ``correction``), by default 1.
 
@@ -347,7 +351,7 @@ derivative(A.var.correction, self=_var_formula)
 def std(
     input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None,
     keepdim: bool = False, *, correction: float | None = None, out: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The standard deviation over ``dim``, or of everything: the root of ``var``.
 
     Args:
@@ -378,7 +382,7 @@ def std(
 
 
 def _std_formula(
-    g: object, self: Any, dim: object, correction: object, keepdim: object, result: object
+    g: object, self: Tensor, dim: object, correction: object, keepdim: object, result: object
 ) -> object:
     scaled = A.div.Tensor(g, A.mul.Scalar(result, 2))
     scaled = A.masked_fill_.Scalar(scaled, A.eq.Scalar(result, 0), 0)
@@ -433,7 +437,7 @@ def _moments(grads: Any, self: Tensor, dim: object, keepdim: bool, found: object
 
 
 def _var_mean_formula(
-    grads: Any, self: Any, dim: object, correction: object, keepdim: bool
+    grads: Any, self: Tensor, dim: object, correction: object, keepdim: bool
 ) -> object:
     return _moments(
         grads,
@@ -478,7 +482,7 @@ def std_mean(
 
 
 def _std_mean_formula(
-    grads: Any, self: Any, dim: object, correction: object, keepdim: bool, result: object
+    grads: Any, self: Tensor, dim: object, correction: object, keepdim: bool, result: object
 ) -> object:
     return _moments(
         grads,
@@ -513,7 +517,7 @@ def norm(
     keepdim: bool = False,
     out: Any = None,
     dtype: Any = None,
-) -> Any:
+) -> Tensor:
     """The ``p``-norm over ``dim`` or of all elements; ``"fro"`` is the 2-norm, ``"nuc"`` the
     nuclear norm of matrices.
 
@@ -540,7 +544,7 @@ def norm(
         >>> torch.norm(torch.tensor([[3.0, 4.0], [1.0, -2.0]]), p=1, dim=1)
         tensor([7., 3.])
     """
-    given: dict[str, Any] = {"dtype": dtype, "out": out}
+    given: Named = {"dtype": dtype, "out": out}
     if not isinstance(input, Tensor):
         raise must_be_tensor("norm", "input", 1, input)
     if isinstance(p, str):
@@ -566,7 +570,7 @@ def _norm_method(
     dim: int | tuple[int, ...] | None = None,
     keepdim: bool = False,
     dtype: Any = None,
-) -> Any:
+) -> Tensor:
     """See ``torch.norm``.
 
     Args:
@@ -606,7 +610,7 @@ def _area(kernel: str, name: str, y: Tensor, x: object, dx: float, dim: int) -> 
     ".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
     ".dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
 )
-def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The area under ``y`` along ``dim`` by the trapezoid rule, over the points ``x`` or points
     ``dx`` (by default 1) apart.
 
@@ -630,7 +634,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     ".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
     ".dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor",
 )
-def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """Another name of ``trapezoid``.
 
     Shapes: as ``trapezoid``.
@@ -651,7 +655,7 @@ def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     ".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
     ".dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
 )
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The running areas under ``y`` along ``dim`` by the trapezoid rule; see ``trapezoid``.
 
     Shapes: y (*, n, *) -> (*, n - 1, *).

@@ -3,7 +3,7 @@ binomial numbers."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
 from .filling import sampled
 
+if TYPE_CHECKING:
+    from ..draws.mt19937 import Twister
+
+
 _FULL = (dtypes.float32, dtypes.float64)
 
 
@@ -36,13 +40,13 @@ def _tracked(*tensors: Tensor) -> list[Tensor]:
     return [t for t in tensors if (t._rg and MODE.enabled) or has_tangent(t)]
 
 
-def _poisson(twister: Any, rates: np.ndarray) -> np.ndarray:
+def _poisson(twister: Twister, rates: np.ndarray) -> np.ndarray:
     if not (rates >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     return _rejection.poisson(twister, rates.reshape(-1)).astype(rates.dtype).reshape(rates.shape)
 
 
-def _binomial(twister: Any, trials: np.ndarray, chances: np.ndarray) -> np.ndarray:
+def _binomial(twister: Twister, trials: np.ndarray, chances: np.ndarray) -> np.ndarray:
     return (
         _rejection.binomial(twister, trials.reshape(-1), chances.reshape(-1))
         .astype(trials.dtype)
@@ -50,14 +54,14 @@ def _binomial(twister: Any, trials: np.ndarray, chances: np.ndarray) -> np.ndarr
     )
 
 
-def _gamma(twister: Any, concentrations: np.ndarray) -> np.ndarray:
+def _gamma(twister: Twister, concentrations: np.ndarray) -> np.ndarray:
     found = _rejection.gamma(twister, concentrations.reshape(-1)).astype(concentrations.dtype)
     smallest = np.finfo(found.dtype).tiny
     # what is not a number becomes it, as in torch
     return np.where(found > smallest, found, smallest).reshape(concentrations.shape)
 
 
-def _dirichlet(twister: Any, concentrations: np.ndarray) -> np.ndarray:
+def _dirichlet(twister: Twister, concentrations: np.ndarray) -> np.ndarray:
     drawn = _rejection.gamma(twister, concentrations.reshape(-1).astype(np.float64))
     smallest = np.finfo(np.float64).tiny
     drawn = np.where(drawn > smallest, drawn, smallest).reshape(concentrations.shape)
@@ -100,7 +104,7 @@ derivative(A.poisson, self=lambda g: D.zeros(g))
 
 @composite(operands=("count", "prob"))
 @schemas(". ; =out")
-def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
+def binomial(count: Any, prob: Any, generator: Any = None) -> Tensor:
     """Binomial numbers: how many of ``count`` trials succeed, each with probability ``prob``, of
     the dtype of ``count``.
 
@@ -141,7 +145,7 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
 
 @composite(operands=("self",))
 @schemas(". ; =out")
-def _standard_gamma(self: Tensor, generator: Any = None) -> Any:
+def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
     """Gamma numbers of rate 1 and the concentrations that ``self`` holds; their gradients are those
     of implicit reparameterisation.
 
@@ -164,7 +168,7 @@ def _standard_gamma(self: Tensor, generator: Any = None) -> Any:
 
 @composite(operands=("self",))
 @schemas(". ; =out")
-def _sample_dirichlet(self: Tensor, generator: Any = None) -> Any:
+def _sample_dirichlet(self: Tensor, generator: Any = None) -> Tensor:
     """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold
     the concentrations.
 

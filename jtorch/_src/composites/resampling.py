@@ -38,7 +38,7 @@ def grid_sample(
     mode: str = "bilinear",
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
-) -> Any:
+) -> Tensor:
     """Samples ``input`` at the places that ``grid`` names by coordinates in [-1, 1], x first; see
     ``torch.grid_sampler``.
 
@@ -72,7 +72,7 @@ def grid_sample(
 
 
 @composite(namespace="nn.functional", operands=("theta",), native=False)
-def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
+def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Tensor:
     """The grid, for ``grid_sample``, of the affine maps ``theta`` applied to the places of an
     output of ``size``.
 
@@ -136,7 +136,7 @@ def upsample(
     scale_factor: Any = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
-) -> Any:
+) -> Tensor:
     """``interpolate`` under its old name.
 
     Shapes: as ``interpolate``.

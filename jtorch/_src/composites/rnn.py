@@ -4,23 +4,26 @@ between them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import _C, F, T
 from ..ops._facts import schemas
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Arguments, Function, Operand, Row
+
 
 def _layers(
-    run: Any,
+    run: Function,
     input: Tensor,
-    hx: Sequence[Any],
-    params: Sequence[Any],
+    hx: Sequence[Tensor],
+    params: Sequence[Tensor],
     num_layers: int,
     dropout: float,
     train: bool,
-) -> tuple[Any, ...]:
+) -> tuple[Operand, ...]:
     """``run(input, hx, params, layers)`` for all layers at once or, with dropout, one by one."""
     if not (train and dropout > 0 and num_layers > 1):
         return run(input, list(hx), list(params), num_layers)
@@ -38,10 +41,11 @@ def _layers(
 
 
 def _padded(
-    mode: str, input: Tensor, hx: Any, params: Any, has_biases: bool, num_layers: int,
+    mode: str, input: Tensor, hx: tuple[Tensor, ...] | list[Tensor], params: list[Tensor],
+    has_biases: bool, num_layers: int,
     dropout: float, train: bool, bidirectional: bool, batch_first: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    def run(x: Tensor, h: list[Tensor], w: list[Tensor], layers: int) -> Any:
+    def run(x: Tensor, h: list[Tensor], w: list[Tensor], layers: int) -> Row:
         return _C._rnn(x, h, w, mode, has_biases, layers, bidirectional, False)
 
     if not input.size(1 if batch_first else 0):
@@ -55,7 +59,8 @@ def _padded(
 
 
 def _packed(
-    mode: str, data: Tensor, batch_sizes: Any, hx: Any, params: Any, has_biases: bool,
+    mode: str, data: Tensor, batch_sizes: Tensor, hx: tuple[Tensor, ...] | list[Tensor],
+    params: list[Tensor], has_biases: bool,
     num_layers: int, dropout: float, train: bool, bidirectional: bool,
 ) -> tuple[object, ...]:  # fmt: skip
     total, steps, batch = data.shape[0], batch_sizes.shape[0], hx[0].shape[1]
@@ -64,7 +69,7 @@ def _packed(
     if room > steps:
         batch_sizes = F.pad(batch_sizes, (0, room - steps))
 
-    def run(x: object, h: object, w: object, layers: int) -> Any:
+    def run(x: object, h: object, w: object, layers: int) -> Row:
         if rows > total:
             x = F.pad(x, (0, 0, 0, rows - total))
         output, *finals = _C._rnn_packed(
@@ -84,7 +89,7 @@ def _rounded(steps: int) -> int:
     return -(-steps // grain) * grain
 
 
-def _one_state(mode: str, args: tuple[Any, ...]) -> tuple[object, ...]:
+def _one_state(mode: str, args: Arguments) -> tuple[object, ...]:
     """Tells the two forms of ``gru``, ``rnn_tanh`` and ``rnn_relu`` apart: the padded one has the
     parameters third."""
     if isinstance(args[2], (list, tuple)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,10 +42,15 @@ from .filling import (
 )
 from .random_factories import blank_like, made_by, sizes_of, wanted_dtype
 
+if TYPE_CHECKING:
+    from ...random import Generator
+    from ..draws.mt19937 import Twister
+
+
 _FLOATING = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
 
 
-def _finished(name: str, node: str, made: Tensor, out: Any, *parameters: object) -> object:
+def _finished(name: str, node: str, made: Tensor, out: object, *parameters: object) -> object:
     """The result; it requires grad if a parameter does, whose gradient is zero, as in torch."""
     if out is not None:
         return write_out(made, out, name, asked=name in ("bernoulli", "multinomial"))
@@ -69,7 +74,8 @@ def _finished(name: str, node: str, made: Tensor, out: Any, *parameters: object)
     "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 )
 def normal(
-    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool | None = False,
 ) -> Any:  # fmt: skip
@@ -149,7 +155,9 @@ def normal(
     return _finished("normal", f"NormalBackward{len(tensors) + 1}", made, out, mean, std)
 
 
-def _normal_of_each(mean: Tensor, std: Tensor | float, generator: Any) -> Tensor | None:
+def _normal_of_each(
+    mean: Tensor, std: Tensor | float, generator: Generator | None
+) -> Tensor | None:
     """Normal numbers with a mean each, where nothing but the values of the parameters, of one
     dtype, is to be looked at."""
     kind = mean.dtype
@@ -192,7 +200,7 @@ derivative(
     ".Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor ; _ =Tensor_out",
 )
 def bernoulli(
-    input: Tensor, p: float | None = None, *, generator: Any = None, out: Any = None
+    input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None
 ) -> Any:
     """Ones with the probabilities that ``input`` holds (or all with ``p``), and zeros.
 
@@ -257,7 +265,7 @@ derivative(A.bernoulli.p, A.bernoulli_.float, self=lambda g: D.zeros(g))
 
 
 def _categories(
-    twister: Any, p: np.ndarray, num_samples: int, replacement: bool, order: tuple[int, ...]
+    twister: Twister, p: np.ndarray, num_samples: int, replacement: bool, order: tuple[int, ...]
 ) -> np.ndarray:
     """Indices drawn for each row of ``p``; ``order`` are the strides of one example."""
     rows = p.reshape(math.prod(p.shape[:-1]), p.shape[-1])
@@ -294,7 +302,7 @@ def multinomial(
     replacement: bool = False,
     *,
     generator: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """Indices drawn with the probabilities, in whatever scale, that the rows of ``input`` hold.
 
@@ -368,7 +376,9 @@ def multinomial(
 
 
 @composite(namespace="_C", operands=("input",))
-def _rrelu_slopes(input: Tensor, lower: float, upper: float, generator: Any = None) -> object:
+def _rrelu_slopes(
+    input: Tensor, lower: float, upper: float, generator: Generator | None = None
+) -> object:
     """Slopes in [lower, upper) for the elements of ``input`` that are not positive, drawn one after
     the other, and 1 for the others."""
     key = key_for(generator)

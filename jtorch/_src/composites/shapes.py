@@ -18,7 +18,7 @@ from ..ops._facts import schemas
 from ..tensor.view_splits import chunk, split, split_with_sizes
 
 
-def _each(name: str, tensors: tuple[object, ...], raise_to: Callable[..., object]) -> Any:
+def _each(name: str, tensors: tuple[object, ...], raise_to: Callable[..., object]) -> object:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         return tuple([raise_to(t) for t in tensors[0]])
     for i, t in enumerate(tensors):
@@ -114,7 +114,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), implicit=True)
 @schemas("(Tensor self, SymInt[] size) -> Tensor")
-def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Any:
+def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """The tensor summed over the dimensions along which ``size`` would have to be repeated.
 
     Shapes: the sizes, spread or in one tuple.
@@ -236,7 +236,7 @@ def fill(input: Tensor, value: Any) -> Any:
 
 
 @composite(operands=("input",))
-def zero_(input: Tensor) -> Any:
+def zero_(input: Tensor) -> Tensor:
     """Writes zero everywhere.
 
     Raises:

@@ -22,7 +22,9 @@ def implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None
+) -> Tensor:
     """``torch.softmax``; without ``dim`` along dimension 0 of inputs with 0, 1 or 3 dimensions,
     else 1, with a warning.
 
@@ -53,7 +55,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: 
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
 def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None
-) -> Any:
+) -> Tensor:
     """``torch.log_softmax``; for inputs without ``dim`` see ``softmax``.
 
     Args:
@@ -81,7 +83,9 @@ def log_softmax(
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None
+) -> Tensor:
     """The softmax of ``-input``; for inputs without ``dim`` see ``softmax``.
 
     Shapes: that of ``input``.
@@ -105,7 +109,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: 
 @composite(namespace="nn.functional", operands=("logits",), native=False)
 def gumbel_softmax(
     logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Any:
+) -> Tensor:
     """A sample of the Gumbel-softmax distribution along ``dim``; with ``hard`` one-hot, with the
     gradient of the soft sample.
 

@@ -3,7 +3,7 @@ work and loads when the first runs."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.names import named
 from ...core import Tensor
@@ -14,8 +14,11 @@ from ..facts import layouts
 from ..facts.errors import must_be_tensor
 from ..ops._facts import schemas
 
+if TYPE_CHECKING:
+    from types import ModuleType
 
-def _from_parts() -> Any:
+
+def _from_parts() -> ModuleType:
     return hooks.sparse.get()._from_parts
 
 
@@ -41,7 +44,7 @@ def sparse_coo_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
-) -> Any:
+) -> Tensor:
     """A sparse tensor in coordinate format: ``values[k]`` stands at ``indices[:, k]``, and values
     at equal indices add up.
 
@@ -182,7 +185,7 @@ def sparse_bsr_tensor(
     pin_memory: bool = False,
     requires_grad: bool = False,
     check_invariants: bool | None = None,
-) -> Any:
+) -> Tensor:
     """A sparse tensor of blocks: ``crow_indices`` say where rows of blocks begin in ``col_indices``
     and ``values``.
 
@@ -277,12 +280,12 @@ def sparse_compressed_tensor(
     size: Any = None,
     *,
     dtype: Any = None,
-    layout: Any = None,
+    layout: layouts.layout | None = None,
     device: Any = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
     check_invariants: bool | None = None,
-) -> Any:
+) -> Tensor:
     """A sparse tensor of the compressed ``layout``: CSR, CSC, BSR or BSC.
 
     Shapes: those of the layout's own constructor.
@@ -552,7 +555,7 @@ def _refuse(name: str, t: object) -> None:
 
 
 @composite(operands=("input", "mat2"))
-def spmm(input: Tensor, mat2: Tensor) -> Any:
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The matrix product, of sparse matrices too.
 
     Shapes: (n, m), (m, k) -> (n, k).
@@ -573,7 +576,7 @@ def spmm(input: Tensor, mat2: Tensor) -> Any:
 
 
 @composite(namespace="sparse", name="mm", operands=("sparse", "dense"))
-def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
+def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Tensor:
     """The product of a sparse matrix and a dense or sparse one; ``reduce`` replaces the sums (CSR):
     ``mean``, ``amax`` or ``max``, ``amin`` or ``min``, of the specified elements of a row.
 
@@ -601,7 +604,7 @@ def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
 @composite(namespace="sparse", name="addmm", operands=("mat", "mat1", "mat2"))
 def _sparse_addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1
-) -> Any:
+) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``.
 
     Shapes: input (n, k), mat1 (n, m), mat2 (m, k) -> (n, k).
@@ -625,7 +628,7 @@ def _sparse_addmm(
 @composite(namespace="sparse", name="sampled_addmm", operands=("input", "mat1", "mat2"))
 def _sampled_addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None
-) -> Any:
+) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` at the elements that the CSR tensor ``input``
     specifies.
 
@@ -648,7 +651,7 @@ def _sampled_addmm(
 
 
 @composite(namespace="sparse", name="sum", operands=("input",), native=False)
-def _sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
+def _sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum of the specified elements, or over dimensions: sparse as long as a sparse dimension
     remains.
 
@@ -663,7 +666,7 @@ def _sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
 
 
 @composite(namespace="sparse", name="softmax", operands=("input",))
-def _sparse_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+def _sparse_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Softmax over the specified elements of each slice along ``dim``; the others count as minus
     infinity.
 
@@ -681,7 +684,7 @@ def _sparse_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
 
 
 @composite(namespace="sparse", name="log_softmax", operands=("input",))
-def _sparse_log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+def _sparse_log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """The logarithm of ``torch.sparse.softmax``.
 
     Shapes: that of ``input``.
@@ -698,7 +701,9 @@ def _sparse_log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
 
 
 @composite(namespace="sparse", name="spdiags", operands=("diagonals", "offsets"))
-def _spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
+def _spdiags(
+    diagonals: Any, offsets: Any, shape: Any, layout: layouts.layout | None = None
+) -> Tensor:
     """A sparse matrix with the rows of ``diagonals`` on its diagonals ``offsets``.
 
     Shapes: diagonals (d, n), offsets (d) -> ``shape``, of two dimensions.

@@ -17,7 +17,7 @@ def _make() -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor")
-def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor with all its elements: a dense tensor itself.
 
     Shapes: that of the tensor.
@@ -55,7 +55,7 @@ def to_mkldnn(self: Tensor, dtype: Any = None) -> Any:
     ".sparse_dim(Tensor self, int sparse_dim) -> Tensor",
     "(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor",
 )
-def to_sparse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+def to_sparse(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor in a sparse layout: COO, or ``layout``; ``to_sparse(sparse_dim)`` leaves the last
     dimensions dense.
 
@@ -92,7 +92,7 @@ def to_sparse_coo(self: Tensor) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
 @schemas(".")
-def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Any:
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
     """The tensor with compressed rows.
 
     Shapes: that of the tensor, of two dimensions or more.
@@ -189,7 +189,7 @@ def sparse_mask(self: Tensor, mask: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor self) -> int")
-def sparse_dim(self: Tensor) -> Any:
+def sparse_dim(self: Tensor) -> int:
     """How many dimensions are indexed: none of a dense tensor.
 
     Example:
@@ -202,7 +202,7 @@ def sparse_dim(self: Tensor) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor self) -> int")
-def dense_dim(self: Tensor) -> Any:
+def dense_dim(self: Tensor) -> int:
     """How many dimensions are dense: all of a dense tensor.
 
     Example:
@@ -248,7 +248,7 @@ def _only(name: str, what: str, layout: str, shown: str, **facts: Any) -> None:
     """A method of sparse tensors, which dense ones refuse; ``shown`` is what it gives for the
     identity matrix in ``layout``."""
 
-    def refuse(self: Any) -> Any:
+    def refuse(self: Tensor) -> Any:
         raise RuntimeError(f"{name} expected {what} layout but got Strided")
 
     refuse.__name__ = name
@@ -289,7 +289,7 @@ def _missing(name: str, schema: str, example: str) -> None:
     """A method without a kernel for dense tensors; ``example`` is a call for the identity matrix,
     and what it gives."""
 
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def refuse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         raise hooks.sparse.get()._tensor.could_not_run(name, self)
 
     refuse.__name__ = name

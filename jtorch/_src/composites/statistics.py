@@ -55,7 +55,9 @@ def _check_weights(name: str, w: Tensor, observations: int, floating: bool) -> N
     method=True, operands=("input", "fweights", "aweights"), autocast="cpu result", implicit=True
 )
 @schemas(".")
-def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None
+) -> Tensor:
     """The covariance matrix of the variables in the rows of ``input``, whose columns are
     observations.
 
@@ -116,7 +118,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
 
 @composite(method=True, operands=("input",), autocast="cpu result", implicit=True)
 @schemas(".")
-def corrcoef(input: Tensor) -> Any:
+def corrcoef(input: Tensor) -> Tensor:
     """Pearson's correlation of the variables in the rows of ``input``, whose columns are
     observations; see ``cov``.
 

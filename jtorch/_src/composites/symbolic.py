@@ -4,7 +4,7 @@ how it is computed with."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from ..bind.cores import composite
 from ..facts.errors import not_offered
 from ..ops._facts import schemas
 from ..tensor.shape_env import visible
+
+if TYPE_CHECKING:
+    pass
+
 
 _NUMBERS = (np.integer, np.floating, int, float)
 _LARGEST = 2**63 - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor, alias_of, lazy_bits
 from .. import hooks
@@ -17,6 +17,10 @@ from ..facts.layouts import channels_last, in_format, memory_format
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
 from ..tensor.untyped_storage import storage_of
+
+if TYPE_CHECKING:
+    from ..tensor.untyped_storage import UntypedStorage
+
 
 #: What is said of storages with a dtype.
 DEPRECATED = (
@@ -56,7 +60,7 @@ def storage(self: Tensor) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> bool")
-def is_floating_point(input: Tensor) -> Any:
+def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a real floating-point type.
 
     Args:
@@ -89,7 +93,7 @@ def is_complex(input: Tensor) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> bool")
-def is_signed(input: Tensor) -> Any:
+def is_signed(input: Tensor) -> bool:
     """Whether the dtype holds negative numbers.
 
     Example:
@@ -119,7 +123,7 @@ def numel(input: Tensor) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never")
 @schemas("(Tensor self) -> bool")
-def is_nonzero(input: Tensor) -> Any:
+def is_nonzero(input: Tensor) -> bool:
     """Whether the only element is not zero.
 
     Raises:
@@ -142,7 +146,7 @@ def is_nonzero(input: Tensor) -> Any:
 
 @composite(method=True, operands=("input",))
 @schemas("(Tensor self) -> bool")
-def is_distributed(input: Tensor) -> Any:
+def is_distributed(input: Tensor) -> bool:
     """False: no tensor here is one of several parts that processes hold for each other.
 
     Example:
@@ -155,7 +159,7 @@ def is_distributed(input: Tensor) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> bool")
-def is_conj(input: Tensor) -> Any:
+def is_conj(input: Tensor) -> bool:
     """Whether the tensor is a view that shows the conjugates of the numbers in memory.
 
     Example:
@@ -171,7 +175,7 @@ def is_conj(input: Tensor) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> bool")
-def is_neg(input: Tensor) -> Any:
+def is_neg(input: Tensor) -> bool:
     """Whether the tensor is a view that shows the negatives of the numbers in memory.
 
     Example:
@@ -187,7 +191,7 @@ def is_neg(input: Tensor) -> Any:
 
 @composite(method=True, operands=("input",))
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def resolve_conj(input: Tensor) -> Any:
+def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself, or a copy of a view that shows the conjugates of what is in memory.
 
     Example:
@@ -202,7 +206,7 @@ def resolve_conj(input: Tensor) -> Any:
 
 @composite(method=True, operands=("input",))
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def resolve_neg(input: Tensor) -> Any:
+def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself, or a copy of a view that shows the negatives of what is in memory.
 
     Example:
@@ -217,7 +221,7 @@ def resolve_neg(input: Tensor) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> bool")
-def is_inference(input: Tensor) -> Any:
+def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode.
 
     Views are as what they look at, wherever they are made.
@@ -234,7 +238,7 @@ def is_inference(input: Tensor) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "tensor"), dispatched="never")
 @schemas("(Tensor self, Tensor tensor) -> bool")
-def is_set_to(self: Tensor, tensor: Any) -> Any:
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both look at the same memory in the same way.
 
     Example:
@@ -287,7 +291,7 @@ def is_same_size(input: Tensor, other: Tensor) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> int")
-def get_device(input: Tensor) -> Any:
+def get_device(input: Tensor) -> int:
     """The index of the accelerator, or -1 on the CPU.
 
     Example:
@@ -357,7 +361,7 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | list[memory_format] = Fal
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never")
 @schemas("(Tensor self, Device? device=None) -> bool")
-def is_pinned(self: Tensor, device: Any = None) -> Any:
+def is_pinned(self: Tensor, device: Any = None) -> bool:
     """False: JAX manages host memory itself.
 
     Example:
@@ -370,7 +374,7 @@ def is_pinned(self: Tensor, device: Any = None) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), dispatched="in parts")
 @schemas("(Tensor(a) self, Device? device=None) -> Tensor(a)")
-def pin_memory(self: Tensor, device: Any = None) -> Any:
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """The tensor itself where there is an accelerator, for which JAX manages the host's memory
     itself.
 
@@ -389,7 +393,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def is_shared(self: Tensor) -> Any:
+def is_shared(self: Tensor) -> bool:
     """Whether other processes may look at the memory: it was shared, is an accelerator's, or is
     mapped from a file.
 
@@ -402,7 +406,7 @@ def is_shared(self: Tensor) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def share_memory_(self: Tensor) -> Any:
+def share_memory_(self: Tensor) -> Tensor:
     """Moves the tensor's memory, with all tensors that share it, to where other processes can look
     at it: what one writes all see.
 
@@ -426,7 +430,7 @@ def share_memory_(self: Tensor) -> Any:
     return self
 
 
-def _memory_of(t: Tensor) -> Any:
+def _memory_of(t: Tensor) -> UntypedStorage:
     """The storage; of a dual tensor that of its value."""
     if t._al is not None and (plain := getattr(t._al.storage, "plain", None)) is not None:
         t = plain(t)
@@ -435,7 +439,7 @@ def _memory_of(t: Tensor) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor(a!) self, Stream s) -> ()")
-def record_stream(self: Tensor, s: Any) -> Any:
+def record_stream(self: Tensor, s: Any) -> None:
     """Nothing to do: XLA keeps memory alive as long as it is used. It is accepted so that programs
     for CUDA run.
 
@@ -449,7 +453,7 @@ def record_stream(self: Tensor, s: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never")
-def _is_view(self: Tensor) -> Any:
+def _is_view(self: Tensor) -> bool:
     """Whether the tensor is a view of another one.
 
     Example:
@@ -463,7 +467,7 @@ def _is_view(self: Tensor) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
 @schemas("(Tensor self) -> bool")
-def _is_zerotensor(self: Tensor) -> Any:
+def _is_zerotensor(self: Tensor) -> bool:
     """Whether the tensor stands for zeros without memory: never, here.
 
     Example:
@@ -511,7 +515,7 @@ def _is_any_true(self: Tensor) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def const_data_ptr(self: Tensor) -> Any:
+def const_data_ptr(self: Tensor) -> int:
     """``data_ptr()``, for readers.
 
     Example:
@@ -524,7 +528,7 @@ def const_data_ptr(self: Tensor) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
-def _use_count(self: Tensor) -> Any:
+def _use_count(self: Tensor) -> int:
     """The number of references that the runtime counts: 1, for Python counts the references to a
     tensor.
 

@@ -19,7 +19,7 @@ from ..tensor import reshaping, views
 from ..tensor.running import write_out
 
 
-def _copied(name: str, view: Any, out: Any, viewed: bool = True) -> Any:
+def _copied(name: str, view: Any, out: object, viewed: bool = True) -> Any:
     """A contiguous copy of a view, or ``out`` with it written in. The copy stands in the view's
     place in the graph."""
     if viewed and type(view) is Tensor and view._node is not None:
@@ -36,7 +36,7 @@ def _copied(name: str, view: Any, out: Any, viewed: bool = True) -> Any:
     return made if out is None else write_out(made, out, name, (view,))
 
 
-def _each_copied(name: str, parts: tuple[Tensor, ...], out: Any) -> Any:
+def _each_copied(name: str, parts: tuple[Tensor, ...], out: list[Tensor] | None) -> object:
     """Copies of several views; what is given as ``out`` is written, and nothing returned."""
     made = tuple([_copied(name, part, None) for part in parts])
     if out is None:
@@ -165,7 +165,11 @@ def slice_copy(
     ".dtype(Tensor self, ScalarType dtype) -> Tensor ; =dtype_out",
 )
 def view_copy(
-    input: Tensor, size: tuple[int, ...] | None = None, *, dtype: Any = None, out: Any = None
+    input: Tensor,
+    size: tuple[int, ...] | None = None,
+    *,
+    dtype: dtype_class | None = None,
+    out: Any = None,
 ) -> Any:
     """A copy of ``Tensor.view``: another shape, or the same bytes as another dtype.
 
@@ -218,7 +222,7 @@ def split_copy(input: Tensor, split_size: int, dim: int = 0, *, out: Any = None)
 # ---- derived from the views ----------------------------------------------------------------------
 
 
-def _body_of(path: str) -> Callable[..., Any]:
+def _body_of(path: str) -> Callable[..., object]:
     """The declared body of a view, a function or a method."""
     if path in VIEWS:
         return VIEWS[path].op.body
@@ -281,7 +285,7 @@ def _derive(
     composite(operands=("input", "out") if written is None else ("input",))(copied)
 
 
-_CASES: list[tuple[Any, ...]] = [
+_CASES = [
     (
         "as_strided", "_(torch.arange(4), (2, 2), (1, 1))", "tensor([[0, 1],\n        [1, 2]])",
         (
@@ -347,7 +351,7 @@ def slice_inverse(
     start: int | None = None,
     end: int | None = None,
     step: int = 1,
-) -> Any:
+) -> Tensor:
     """The tensor of ``src``'s shape of which ``input`` is the slice, as a view of ``input``'s
     memory.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,10 @@ from jax import lax
 
 from ..engine import forking, outside_jax, values
 from . import sampling as s
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand
+
 
 #: Blocks of 16 in one call for large tensors: a few compiled sizes serve all tensors.
 ROWS = s._SIZES[-1][1]
@@ -47,7 +51,7 @@ def _polynomial(fused: Fused, x: object, coefficients: tuple[float, ...]) -> Any
     return y
 
 
-def _log(fused: Fused, x: Any) -> Any:
+def _log(fused: Fused, x: Operand) -> Any:
     bits = lax.bitcast_convert_type(x, np.int32)
     # the mantissa in [0.5, 1)
     m = lax.bitcast_convert_type((bits & 0x7FFFFF) | 0x3F000000, np.float32)
@@ -62,7 +66,7 @@ def _log(fused: Fused, x: Any) -> Any:
     return fused(e, s._LOG2_HIGH, m + y)
 
 
-def _sine_cosine(fused: Fused, x: Any) -> tuple[Any, Any]:
+def _sine_cosine(fused: Fused, x: Operand) -> tuple[jax.Array, jax.Array]:
     octant = ((x * np.float32(s._4_BY_PI)).astype(np.int32) + 1) & ~1
     turns = octant.astype(np.float32)
     for part in s._PI4:
@@ -78,7 +82,7 @@ def _sine_cosine(fused: Fused, x: Any) -> tuple[Any, Any]:
     )
 
 
-def _normal(fused: Fused, words: Any) -> object:
+def _normal(fused: Fused, words: Operand) -> object:
     u = (words & np.uint32(0xFFFFFF)).astype(np.float32) * np.float32(2.0**-24)
     # Rounded before anything is made of them: without the barrier XLA multiplies the factors of the
     # angle with those that come next.

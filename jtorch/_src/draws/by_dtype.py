@@ -57,7 +57,7 @@ def _paired(draw: Draw) -> Draw:
         real = draw(twister, 2 * n, contiguous)
         return real.view(np.complex64 if real.dtype == np.float32 else np.complex128)
 
-    def by_key(key: object, shape: tuple[int, ...]) -> Any:
+    def by_key(key: object, shape: tuple[int, ...]) -> jax.Array:
         pair = draw.by_key(key, (2, *shape))  # type: ignore[attr-defined]
         return jax.lax.complex(pair[0], pair[1])
 

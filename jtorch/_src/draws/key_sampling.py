@@ -105,7 +105,7 @@ def poisson(key: Any, rates: Any) -> jax.Array:
     return jax.random.poisson(key, rates).astype(rates.dtype)
 
 
-def binomial(key: Any, count: Any, p: Any) -> jax.Array:
+def binomial(key: jax.Array, count: Any, p: Any) -> jax.Array:
     """Binomial numbers of the dtype of ``count``."""
     return jax.random.binomial(key, count, p, dtype=count.dtype)
 

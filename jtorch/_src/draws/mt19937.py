@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import twisting
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row
+
 
 _WORDS = twisting.WORDS
 #: Up to so many words are given as numbers of 64 bits: what is made of pairs of them takes fewer
@@ -97,7 +101,7 @@ class Twister:
         self._made = made
         self._block, self._at = _NONE, 0
         self._ahead: tuple[np.ndarray, int, np.ndarray] | None = None
-        self._of_block: dict[Any, tuple[np.ndarray, Any]] = {}
+        self._of_block = {}
 
     def _next_block(self) -> None:
         """Asks NumPy for what it has made, or makes next."""
@@ -229,11 +233,11 @@ class Twister:
         high, low = self.halves(n)
         return (high.astype(np.uint64) << np.uint64(32)) | low
 
-    def position(self) -> tuple[Any, ...]:
+    def position(self) -> tuple[object, ...]:
         """Where the stream of words is, for ``return_to``."""
         return self._bits.state, self._made, self._block, self._at
 
-    def return_to(self, position: tuple[Any, ...], taken: int) -> None:
+    def return_to(self, position: Row, taken: int) -> None:
         """Goes back to a position and on by ``taken`` words: what was drawn in advance and not used
         is given back."""
         state, made, block, at = position

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from .mt19937 import FEW, Twister
 
 #: ``normal(words)`` in C, blocks of normal float32 (``native/draws.c``); None where there is no
 #: extension.
-_native_blocks: Any = getattr(extension(), "normal", None)
+_native_blocks = getattr(extension(), "normal", None)
 _DOUBLE_BITS = 53
 _24_BITS, _24_DIGITS = np.array(0xFFFFFF, np.uint32), np.array(2.0**-24, np.float32)
 _53_BITS, _53_DIGITS = np.array([0x1FFFFF, 0xFFFFFFFF], np.uint64), np.array([2.0**-21, 2.0**-53])
@@ -38,8 +37,8 @@ _FEW_WORDS = 1 << 9  # of so many one call of NumPy takes the remainders fastest
 _SWAPPED = 1 << 14
 
 #: NumPy's functions without their look at operands for other libraries.
-_copyto: Any = getattr(np.copyto, "_implementation", np.copyto)
-_dot: Any = getattr(np.dot, "_implementation", np.dot)
+_copyto = getattr(np.copyto, "_implementation", np.copyto)
+_dot = getattr(np.dot, "_implementation", np.dot)
 
 # ---- uniform -------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ the words are NumPy's.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,10 @@ import numpy as np
 from jax import lax
 
 from ..engine import forking, values
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand
+
 
 #: Words of a state, and the distance from which the nearest one is taken.
 WORDS, _FAR = 624, 397
@@ -32,7 +36,7 @@ _PRICE = 10**8
 _drawn = 0
 
 
-def _joined(high: Any, low: Any, far: object) -> Any:
+def _joined(high: Operand, low: Operand, far: object) -> Operand:
     """New words of those 624, 623 and 227 places back."""
     y = (high & np.uint32(0x80000000)) | (low & np.uint32(0x7FFFFFFF))
     return (
@@ -49,14 +53,14 @@ def _round(key: Any) -> object:
     return jnp.concatenate([a, b, c])
 
 
-def _tempered(y: Any) -> object:
+def _tempered(y: Operand) -> object:
     y = y ^ (y >> np.uint32(11))
     y = y ^ ((y << np.uint32(7)) & np.uint32(0x9D2C5680))
     y = y ^ ((y << np.uint32(15)) & np.uint32(0xEFC60000))
     return y ^ (y >> np.uint32(18))
 
 
-def _rounds(key: Any) -> tuple[object, object]:
+def _rounds(key: object) -> tuple[object, object]:
     def step(key: object, _: None) -> tuple[Any, Any]:
         key = _round(key)
         return key, _tempered(key)

@@ -36,7 +36,7 @@ class Job:
     def __init__(self, make: Callable[[], Any]) -> None:
         self.make: Callable[[], Any] | None = make
         self.done = threading.Event()
-        self._made: Any = None
+        self._made = None
 
     def run(self) -> None:
         """Makes it."""
@@ -77,7 +77,7 @@ def possible() -> bool:
     ) > 1
 
 
-def submit(key: str, make: Callable[[], Any]) -> None:
+def submit(key: str, make: Callable[[], object]) -> None:
     """Has something made by the other thread, to be asked for under a key."""
     global _thread
     if key in _jobs:

@@ -24,6 +24,7 @@ from .signalled import is_signalled
 from .values import Aval, Several, aval_of
 
 if TYPE_CHECKING:
+    from ..facts.kinds import Row
     from .calls import Call
 
 #: The number that stands for the size of the last axis; the axis before it has the next one.
@@ -113,7 +114,7 @@ class Fitting(NamedTuple):
         """Shapes and dtypes of the results."""
         return [(_fitted(shape, self.sizes), dtype) for shape, dtype in self.form.outs]
 
-    def checks(self) -> tuple[Any, ...]:
+    def checks(self) -> Row:
         """The checks on values: elementwise kernels state none."""
         return ()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -21,11 +21,14 @@ from .calls import known
 from .trie import State
 from .values import Aval
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand, Operands
 
-def kernels(steps: Sequence[State]) -> list[Callable[..., Any]]:
+
+def kernels(steps: Sequence[State]) -> list[Callable[..., object]]:
     """What runs each step of a trace in a program: its kernel, but apart where one may write what
     another reads."""
-    calls: list[Any] = [s.call for s in steps]
+    calls = [s.call for s in steps]
     if not any(getattr(a.device, "platform", None) == "cpu" for s in steps for a in s.avals):
         return [call.jitted for call in calls]
     order = _Order(steps)
@@ -78,7 +81,7 @@ class _Order:
 
     def _follows(self, s: State, put: State, whole: int, known: dict[int, bool]) -> bool:
         call: Any = s.call
-        into: Any = put.call
+        into = put.call
         if s.ids == put.ids[:1]:
             return call.view and call.place == into.place
         if call.general is None or any(a.shape != put.avals[1].shape and a.ndim for a in s.avals):
@@ -97,10 +100,10 @@ def _writes(s: State) -> bool:
     )
 
 
-def apart(fn: Callable[..., Any]) -> Callable[..., Any]:
+def apart(fn: Callable[..., object]) -> Callable[..., Any]:
     """A kernel that does what ``fn`` does, and writes its parts in this way."""
 
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> Operand:
         closed, out = jax.make_jaxpr(fn, return_shape=True)(*args)
         found = _evaluated(closed.jaxpr, closed.consts, jax.tree.leaves(args))
         return jax.tree.unflatten(jax.tree.structure(out), found)
@@ -108,7 +111,7 @@ def apart(fn: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _evaluated(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+def _evaluated(jaxpr: Any, consts: Sequence[Any], args: Operands) -> list[object]:
     at: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *args), strict=True))
 
     def value(v: Any) -> Any:
@@ -144,7 +147,7 @@ def _writes_part(eqn: Any) -> bool:
     return math.prod(eqn.invars[1].aval.shape[:-1]) == 1
 
 
-def _chosen(eqn: Any, x: Any, *others: Any) -> Any:
+def _chosen(eqn: Any, x: jax.Array, *others: Any) -> Any:
     """What such an equation gives: where it writes what it writes into zeros, and elsewhere the
     array."""
     at = 0 if eqn.primitive.name == "dynamic_update_slice" else 1

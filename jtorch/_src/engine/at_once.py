@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -29,6 +29,10 @@ from .values import (
     placed,
     unbound,
 )
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Arguments, Operand
+
 
 try:
     from jax._src.core import trace_state_clean as outside_jax
@@ -56,7 +60,9 @@ _ndarray = np.ndarray
 _REFUSALS = (TypeError, ValueError, LookupError, ArithmeticError)
 
 
-def quickly(shapes: Shapes, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+def quickly(
+    shapes: Shapes, ins: Sequence[Value], numbers: tuple[float, ...]
+) -> Value | list[Value] | None:
     """The value, or values, of a call that NumPy runs, the shortest way there is; None if it has to
     go another one."""
     quick = shapes.quick
@@ -98,7 +104,9 @@ def quickly(shapes: Shapes, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
     return v
 
 
-def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+def immediately(
+    call: Call, ins: Sequence[Value], numbers: tuple[object, ...]
+) -> Value | list[Value]:
     """Runs one call now. Operands may be tracers (then so is the result) or without data (then only
     shapes are computed)."""
     args: Sequence[Any]
@@ -162,7 +170,7 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
     return v
 
 
-def again(call: Call, shapes: Shapes, args: Sequence[Any], error: Exception) -> Any:
+def again(call: Call, shapes: Shapes, args: Sequence[object], error: Exception) -> Any:
     """Runs a call by itself after an error: a kept program takes only what it was made for, such as
     arrays laid out in one way."""
     if not outside_jax():
@@ -178,7 +186,7 @@ def again(call: Call, shapes: Shapes, args: Sequence[Any], error: Exception) -> 
     return call.alone(*args)
 
 
-def several(shapes: Shapes, result: Any) -> Any:
+def several(shapes: Shapes, result: Any) -> Value | list[Value]:
     """The value, or values, of a result that is not one array: several, checks on values, or
     tracers.
 
@@ -204,7 +212,7 @@ def several(shapes: Shapes, result: Any) -> Any:
     return made
 
 
-def _of_host(result: Any) -> bool:
+def _of_host(result: object) -> bool:
     """Whether NumPy has computed what a kernel gave."""
     if type(result) is Guarded:
         result = result.flags
@@ -213,7 +221,7 @@ def _of_host(result: Any) -> bool:
     return type(result) is _ndarray
 
 
-def _known(result: Any, aval: Aval) -> Value:
+def _known(result: Operand, aval: Aval) -> Value:
     if type(result) is not _ArrayImpl and type(result) is not _ndarray:
         return concrete(result)
     v = _new(Value)
@@ -224,7 +232,7 @@ def _known(result: Any, aval: Aval) -> Value:
     return v
 
 
-def unguarded(result: Any) -> Any:
+def unguarded(result: object) -> Any:
     """What a call run by itself gave, without its checks, which are made."""
     if type(result) is Guarded:
         _checked(result)
@@ -244,7 +252,7 @@ def _order(v: Lifted) -> int:
     return v.order
 
 
-def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+def _immediately(call: Call, ins: Sequence[Value], numbers: Arguments) -> Value | list[Value]:
     arrays = []
     for v in ins:
         a = v.array
@@ -315,7 +323,7 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
     return concrete(result)
 
 
-def _meta(call: Call, ins: Sequence[Value]) -> Any:
+def _meta(call: Call, ins: Sequence[Value]) -> Value | list[Value]:
     outs = shapes_of(call, tuple([v.aval for v in ins]), default_device() if not ins else META).outs
     if type(outs) is Aval:
         return meta_value(outs.shape, outs.dtype)

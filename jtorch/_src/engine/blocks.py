@@ -52,8 +52,8 @@ class Blocks:
 
     def run(
         self,
-        arrays: Sequence[Any],
-        numbers: Sequence[Any],
+        arrays: Sequence[object],
+        numbers: Sequence[object],
         outs: Sequence[Aval],
         moved: Callable[[Any, Any], Any],
     ) -> list[np.ndarray]:
@@ -118,10 +118,10 @@ class _Tray:
 
     __slots__ = ("_array", "_memory")
 
-    def __init__(self, memory: np.ndarray, array: Any) -> None:
+    def __init__(self, memory: np.ndarray, array: object) -> None:
         self._memory, self._array = memory, array
 
-    def with_numbers(self, numbers: np.ndarray) -> Any:
+    def with_numbers(self, numbers: np.ndarray) -> object:
         """The array for the program, which holds these numbers."""
         np.copyto(self._memory, numbers)
         return self._array
@@ -203,6 +203,6 @@ def _alike(a: Recipe, b: Recipe) -> bool:
     return all(_key(s) == _key(t) for s, t in zip(a.steps, b.steps, strict=True))
 
 
-def _key(step: Any) -> Any:
+def _key(step: Any) -> object:
     params = {name: repr(x) for name, x in step.params.items() if name not in _SIZES}
     return step.name, step.ins, step.out, [o.dtype for o in step.outs], params

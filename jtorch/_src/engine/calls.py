@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -14,6 +14,9 @@ import numpy as np
 from . import any_size, limits, pace, programs, room, sized, tracing, values
 from .guarded import Guarded
 from .values import META, Aval, Several, aval_of
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Row, Tree
 
 
 class Call:
@@ -80,7 +83,7 @@ class Call:
     def __init__(
         self,
         name: str,
-        fn: Callable[..., Any],
+        fn: Function,
         kinds: tuple[str, ...] = (),
         extra: Any = None,
         identity: str | None = None,
@@ -88,22 +91,22 @@ class Call:
         self.name = name
         self.fn = fn
         self.kinds = kinds
-        self._jitted: Any = None
-        self._inside: Any = None
-        self.traces: dict[tuple[Aval, ...], Any] = {}
+        self._jitted = None
+        self._inside = None
+        self.traces = {}
         self.shapes: dict[tuple[Aval, ...], Shapes] = {}
         self.warm: set[tuple[Aval, ...]] = set()
         self.extra = extra
         self.whole = self.demanded = self.apart = self.view = False
         self.identity = identity
         self.bounds: Callable[..., Any] | None = None
-        self.chains: Any = None
+        self.chains = None
         self.place: Any = None
-        self.general: Callable[..., Any] | None = None
-        self.forms: dict[tuple[Aval, ...], Any] | None = None
-        self.blocks: dict[tuple[Aval, ...], Any] | None = None
+        self.general = None
+        self.forms = None
+        self.blocks = None
         self.kin: sized.Kin | None = None
-        self._alone: Any = None
+        self._alone = None
         CALLS.add(self)
 
     @property
@@ -120,7 +123,7 @@ class Call:
         self._jitted = jitted
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Function:
         """As ``jitted``, for what JAX may differentiate: with the derivative that the floor above
         states to it."""
         if self._inside is None:
@@ -129,7 +132,7 @@ class Call:
         return self._inside
 
     @property
-    def alone(self) -> Any:
+    def alone(self) -> Function:
         """The kernel as a program by itself; ``jitted`` is what can become part of another, which
         takes no options of the compiler."""
         if self._alone is None:
@@ -157,7 +160,7 @@ class Call:
 _Jitted = type(jax.jit(lambda: 0))
 #: Gives a call's kernel with a derivative of its own, or None where JAX's is meant; written by the
 #: floor that knows derivatives.
-stated: Callable[[Call], Callable[..., Any] | None] | None = None
+stated: Callable[[Call], Function | None] | None = None
 #: All calls there are.
 CALLS: weakref.WeakSet[Call] = weakref.WeakSet()
 
@@ -209,16 +212,16 @@ class Shapes:
         "on_host", "outs", "over", "quick", "replacing", "run",
     )  # fmt: skip
 
-    def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool) -> None:
+    def __init__(self, outs: Aval | tuple[Aval, ...], checks: Row, mixed: bool) -> None:
         self.outs, self.checks = outs, checks
-        self.run: Callable[..., Any]
+        self.run: Function
         self.jaxpr: Any = None  # once it was asked for
-        self.flows: dict[Any, Any] = {}  # where results have their elements from (see ``checks``)
+        self.flows = {}  # where results have their elements from (see ``checks``)
         self.on_host = True
         self.over = False
-        self.quick: Callable[..., Any] | None = None
-        self.counting: Callable[..., Any] | None = None
-        self.replacing: Callable[..., Any] | bool | None = None
+        self.quick = None
+        self.counting = None
+        self.replacing = None
         self.alone = self.back = 0
         self.estimate: Estimate | None = None
         self.fitting: any_size.Fitting | sized.Sized | None = None
@@ -236,7 +239,7 @@ class Shapes:
 MANY = 256
 
 
-def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
+def shapes_of(call: Call, avals: tuple[Aval, ...], device: object) -> Shapes:
     """The result avals of ``call``, by tracing the kernel once for each new tuple of operand avals.
 
     Raises:
@@ -290,14 +293,12 @@ def abstract(call: Call, avals: tuple[Aval, ...] = ()) -> Aval | tuple[Aval, ...
     return found
 
 
-_abstract: weakref.WeakKeyDictionary[Call, dict[tuple[Aval, ...], Any]] = (
-    weakref.WeakKeyDictionary()
-)
+_abstract = weakref.WeakKeyDictionary()
 
 
 def _described(
-    call: Call, avals: tuple[Aval, ...], place: Any
-) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...], any_size.Fitting | sized.Sized | None]:
+    call: Call, avals: tuple[Aval, ...], place: object
+) -> tuple[Aval | tuple[Aval, ...], Row, any_size.Fitting | sized.Sized | None]:
     """The result avals of ``call`` on ``place``, and its checks on values: from what it is for all
     sizes, which comes last, from what an earlier process kept, or by tracing the kernel."""
     # sizes of an export: facts of one process
@@ -353,7 +354,7 @@ def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         shapes.run = values.lost
         values.lost()
 
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> Tree:
         from . import tiers
 
         if any(isinstance(a, jax.core.Tracer) for a in args) or _of_symbols(shapes.outs):
@@ -367,7 +368,7 @@ def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
     shapes.run, shapes.on_host, shapes.estimate = run, True, None
 
 
-def compiled_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Callable[..., Any]:
+def compiled_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Function:
     """The program of a call by itself, looked for, or made, when it is first run."""
     key = None if shapes.mixed else programs.key_of("kernel", call.identity, avals)
     if key is None:  # as it is wherever there are several devices
@@ -378,7 +379,7 @@ def compiled_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Calla
     if type(jitted) is not _Jitted:
         jitted, in_pieces = jitted.whole, jitted.pieces
 
-    def run(*args: Any) -> Any:
+    def run(*args: jax.Array | int) -> Tree:
         if in_pieces is not None and (found := in_pieces(args)) is not None:
             return found
         if any(isinstance(a, jax.core.Tracer) for a in args):
@@ -393,7 +394,7 @@ def compiled_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Calla
     return run
 
 
-def _remember(key: str, call: Call, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...]) -> None:
+def _remember(key: str, call: Call, outs: Aval | tuple[Aval, ...], checks: Row) -> None:
     """Keeps what tracing a call showed for the next process."""
     named = [(programs.name_of_type(kind), message, span) for kind, message, span in checks]
     if any(name is None for name, *_ in named):
@@ -407,7 +408,9 @@ def _remember(key: str, call: Call, outs: Aval | tuple[Aval, ...], checks: tuple
     )
 
 
-def _recalled(call: Call, fact: Any, place: Any) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...]]:
+def _recalled(
+    call: Call, fact: Row, place: object
+) -> tuple[Aval | tuple[Aval, ...], tuple[object, ...]]:
     """What an earlier process kept about a call, which also tells the floor above what it learns by
     tracing."""
     single, described, named, learnt = fact
@@ -419,7 +422,7 @@ def _recalled(call: Call, fact: Any, place: Any) -> tuple[Aval | tuple[Aval, ...
     )
 
 
-def common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:
+def common_device(call: Call, avals: tuple[Aval, ...], default: object) -> object:
     """Where a call's operands meet.
 
     Raises:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,12 @@ from .calls import Call, known
 from .intervals import EMPTY, Interval, Kept, flow, join, limits, of_array, outcome
 from .trie import ROOT, State
 from .values import META, SPECIAL, Aval, Meta, Value
+
+if TYPE_CHECKING:
+    import jax
+
+    from ..facts.kinds import Operands
+
 
 Span: TypeAlias = "tuple[int, float, float, float | None, float | None, bool]"
 Check: TypeAlias = "tuple[type[Exception], str, Span | None]"
@@ -36,7 +42,7 @@ _UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 
 
 def answered(
-    call: Call, checks: Sequence[Check], ins: Sequence[Value], numbers: Sequence[Any]
+    call: Call, checks: Sequence[Check], ins: Sequence[Value], numbers: Sequence[float]
 ) -> bool:
     """Whether what is known of the operands says that no check fails."""
     for k, (_, _, span) in enumerate(checks):
@@ -60,7 +66,7 @@ def answered(
     return True
 
 
-def test_of(span: Span, dtype: np.dtype | None) -> Callable[[Any], bool]:
+def test_of(span: Span, dtype: np.dtype | None) -> Callable[..., object]:
     """What tells of a NumPy array of ``dtype``, or of a number where that is None, whether the
     check of a span holds for sure."""
     _, low, high, hole, skip, _ = span
@@ -101,7 +107,7 @@ def test_of(span: Span, dtype: np.dtype | None) -> Callable[[Any], bool]:
     return of_integers
 
 
-def bounds(v: Value, skip: Any = None) -> Interval:
+def bounds(v: Value, skip: object = None) -> Interval:
     """The interval of a value's elements, those that equal ``skip`` left out; remembered."""
     if v.meta is None:
         fresh = Meta()
@@ -119,7 +125,7 @@ def bounds(v: Value, skip: Any = None) -> Interval:
     return found
 
 
-def _of_concrete(v: Value, skip: Any) -> Interval:
+def _of_concrete(v: Value, skip: object) -> Interval:
     aval = v.aval
     size = aval.size
     # of most index tensors: no more is done than must be
@@ -161,7 +167,7 @@ def _without(v: Value, hole: Any) -> bool:
 # ---- pending values ------------------------------------------------------------------------------
 
 
-def _of_pending(v: Value, skip: Any) -> Interval:
+def _of_pending(v: Value, skip: object) -> Interval:
     trace = v.trace
     if trace is None:
         return _ANY
@@ -174,9 +180,7 @@ class _Steps:
     """Looks back at the steps of a trace. ``leaf`` gives the interval of an input, ``numbers`` are
     those of all steps in order."""
 
-    def __init__(
-        self, end: State, leaf: Callable[[int, Any], Interval], numbers: Sequence[Any]
-    ) -> None:
+    def __init__(self, end: State, leaf: Callable[[int, Any], Interval], numbers: Operands) -> None:
         self.end, self.leaf, self.numbers = end, leaf, numbers
         self.left = _STEPS
 
@@ -247,7 +251,7 @@ def chains(steps: Sequence[State]) -> tuple[Chain | None, ...]:
     )
 
 
-def _chained(chain: Chain | None, ins: Sequence[Value], numbers: Sequence[Any]) -> bool:
+def _chained(chain: Chain | None, ins: Sequence[Value], numbers: Sequence[float]) -> bool:
     if chain is None:
         return False
     _, low, high, hole, skip, _ = chain.span
@@ -270,7 +274,7 @@ def _chained(chain: Chain | None, ins: Sequence[Value], numbers: Sequence[Any]) 
 
 
 def refuted(
-    checks: Sequence[Check], ins: Sequence[Value], numbers: Sequence[Any]
+    checks: Sequence[Check], ins: Sequence[Value], numbers: Sequence[object]
 ) -> Exception | None:
     """The error of the first check that numbers which are there make fail: inside ``jax.jit``
     nobody can read the call's own answer."""
@@ -298,7 +302,7 @@ def refuted(
     return None
 
 
-def failure(flags: Any, checks: Sequence[Check]) -> Exception | None:
+def failure(flags: jax.Array | np.ndarray, checks: Sequence[Check]) -> Exception | None:
     """The error of the first check that failed, if one did."""
     # reading numbers one by one out of an array takes several times as long
     table = np.asarray(flags).tolist()

@@ -20,9 +20,13 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import ahead, calls, values
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
+
 
 #: Seconds that the end waits for threads that are inside this package or JAX.
 PATIENCE = 5.0
@@ -33,7 +37,7 @@ LAST = 60
 _forever = threading.Lock()
 
 
-def _wait(*_args: Any) -> None:
+def _wait(*_args: object) -> None:
     if threading.get_ident() != threading.main_thread().ident:
         with _forever:
             pass
@@ -54,8 +58,8 @@ def _stopped(frame: FrameType | None) -> bool:
     return not inside
 
 
-def _after_waiting(run: Callable[..., Any]) -> Callable[..., Any]:
-    def waits(*args: Any) -> Any:
+def _after_waiting(run: Callable[..., object]) -> Function:
+    def waits(*args: object) -> object:
         _wait()
         return run(*args)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import jax
 import numpy as np
@@ -22,12 +22,16 @@ from .homes import THREADS
 from .record import flush
 from .values import META, Value
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Values
+
+
 #: Clients that forks got from their parents. Never freed: that waits for their threads.
-_kept: list[Any] = []
+_kept: Values = []
 _compiled = False
 
 
-def _heard(event: str, duration_secs: float, **_: Any) -> None:  # noqa: ARG001
+def _heard(event: str, duration_secs: float, **_: object) -> None:  # noqa: ARG001
     global _compiled
     if event == "/jax/core/compile/backend_compile_duration":
         _compiled = True
@@ -78,7 +82,7 @@ def cannot_run() -> bool:
     return values.alone is refuse
 
 
-def refuse(*_args: Any) -> NoReturn:
+def refuse(*_args: object) -> NoReturn:
     """Raises the error for running something."""
     raise RuntimeError(
         "Cannot run compiled operations in a forked process, because the parent had run some "

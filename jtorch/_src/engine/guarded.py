@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row, Tree
 
 
 @jax.tree_util.register_pytree_node_class
@@ -17,7 +20,7 @@ class Guarded:
 
     __slots__ = ("outs", "flags", "checks")
 
-    def __init__(self, outs: Any, flags: Any, checks: tuple[Any, ...]) -> None:
+    def __init__(self, outs: Tree, flags: Any, checks: Row) -> None:
         self.outs, self.flags, self.checks = outs, flags, checks
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], Any]:
@@ -25,6 +28,6 @@ class Guarded:
         return (self.outs, self.flags), self.checks
 
     @classmethod
-    def tree_unflatten(cls, checks: Any, children: tuple[Any, Any]) -> Guarded:
+    def tree_unflatten(cls, checks: tuple[object, ...], children: tuple[object, object]) -> Guarded:
         """The reverse of ``tree_flatten``."""
         return cls(*children, checks)

@@ -56,7 +56,7 @@ class _Threads:
         self.came = 0
         self.first: weakref.ref[Home] | None = None
         self.homes: dict[int, weakref.ref[Home]] = {}
-        self.locks: list[Any] = []
+        self.locks = []
         self.guard = self.new_lock()
 
     def joined(self, home: Home) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
 import numpy as np
@@ -19,6 +19,10 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Primitive
 from jax.interpreters import batching, mlir
 
 from .supposing import is_supposing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 Interval: TypeAlias = "tuple[float, float]"  # of ints; infinities stand for "no element"
 #: Of nothing: what joins with an interval without widening it.
@@ -41,7 +45,7 @@ def join(a: Interval, b: Interval) -> Interval:
 
 
 @functools.cache
-def limits(dtype: Any) -> Interval:
+def limits(dtype: np.dtype) -> Interval:
     """All that a dtype holds; everything for floats, which are not followed."""
     if dtype == np.bool_:
         return 0, 1
@@ -66,7 +70,7 @@ def outcome(
     return _Walk(closed.jaxpr, closed.consts, operand).of(closed.jaxpr.outvars[j], kept)
 
 
-def flow(closed: Any, j: int, kept: Kept) -> tuple[Interval, tuple[int, ...]] | None:
+def flow(closed: object, j: int, kept: Kept) -> tuple[Interval, tuple[int, ...]] | None:
     """The operands that result ``j`` takes its elements from as they are, and the interval of all
     others; None where it is computed."""
     taken: dict[int, None] = {}
@@ -94,7 +98,7 @@ class _Walk:
         self.known: dict[Any, Interval] = {}
         self.depth = 0
 
-    def of(self, var: Any, kept: Kept) -> Interval:
+    def of(self, var: object, kept: Kept) -> Interval:
         if isinstance(var, Literal):
             return of_array(np.asarray(var.val), kept[0] if kept else None)
         found = self.known.get((var, kept))
@@ -142,7 +146,7 @@ class _Walk:
         return walk.of(jaxpr.outvars[i], kept)
 
 
-def of_array(a: np.ndarray, skip: Any) -> Interval:
+def of_array(a: np.ndarray, skip: object) -> Interval:
     """The interval of numbers that are there."""
     if 0 in a.strides:  # the same numbers again and again, perhaps more often than can be looked at
         a = a[tuple([slice(1) if stride == 0 else slice(None) for stride in a.strides])]
@@ -229,7 +233,7 @@ def _scatter(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     return _joined(ask, (0, 2))
 
 
-def _joined(ask: _Ask, places: Any) -> Interval:
+def _joined(ask: _Ask, places: Iterable[object]) -> Interval:
     found = EMPTY
     for n in places:
         found = join(found, ask(n, True))

@@ -12,7 +12,6 @@ import functools
 import math
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from .values import META, Aval
 
@@ -73,7 +72,9 @@ def check(outs: Aval | tuple[Aval, ...], view: bool) -> None:
             check_size(aval.shape, aval.dtype.itemsize, aval.device, view)
 
 
-def check_size(shape: Sequence[int], itemsize: int, device: Any = None, view: bool = False) -> None:
+def check_size(
+    shape: Sequence[int], itemsize: int, device: object = None, view: bool = False
+) -> None:
     """Refuses a shape with more elements than can be counted, and unless nothing is to be stored,
     with more bytes than there are.
 
@@ -104,7 +105,7 @@ def check_size(shape: Sequence[int], itemsize: int, device: Any = None, view: bo
     check_bytes(elements * itemsize, device)
 
 
-def _check_empty(shape: Sequence[int], itemsize: int, device: Any) -> None:
+def _check_empty(shape: Sequence[int], itemsize: int, device: object) -> None:
     """Refuses a shape without elements whose other sizes multiply beyond 64 bits, for which XLA
     ends the process."""
     if device != META and math.prod([n or 1 for n in shape]) * itemsize > MOST:
@@ -114,7 +115,7 @@ def _check_empty(shape: Sequence[int], itemsize: int, device: Any) -> None:
         )
 
 
-def check_bytes(size: int, device: Any = None) -> None:
+def check_bytes(size: int, device: object = None) -> None:
     """Refuses an array of more bytes than the host can give; other devices say so themselves.
 
     Raises:

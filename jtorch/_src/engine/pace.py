@@ -12,12 +12,15 @@ processes. Waiting now and then costs nothing beside what such programs take.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from .values import Several
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
+
 
 #: Programs from one wait to the next: half of what a device takes, since others than this package
 #: may launch some.
@@ -25,12 +28,12 @@ AT_ONCE = 16
 _launched = itertools.count(1)
 
 
-def is_bounded(place: Any) -> bool:
+def is_bounded(place: object) -> bool:
     """Whether programs on ``place`` are to be counted."""
     return type(place) is Several and place.platform == "cpu"
 
 
-def one_more(results: Any) -> None:
+def one_more(results: object) -> None:
     """Counts a program that was launched; at every 16th waits for what it gives, and so for all
     that it needs."""
     if next(_launched) % AT_ONCE == 0:
@@ -42,10 +45,10 @@ class Paced:
 
     __slots__ = ("run",)
 
-    def __init__(self, run: Callable[..., Any]) -> None:
+    def __init__(self, run: Function) -> None:
         self.run = run
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         """Runs the program."""
         results = self.run(*args)
         one_more(results)

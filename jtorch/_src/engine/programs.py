@@ -31,7 +31,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jaxlib.version
@@ -42,6 +42,12 @@ from ..keeping import files as _kept_files
 from ..keeping import folders as _cache_folders
 from . import ahead, heap
 from .values import Aval
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
+    from .guarded import Guarded
+    from .trie import State
+
 
 try:  # what JAX itself takes into account when it decides whether a function has to be traced again
     from jax._src.config import trace_context as _trace_context
@@ -98,7 +104,7 @@ def _text_of_aval(aval: Aval) -> str:
     return f"{aval.dtype.name}{list(aval.shape)}{'m' if aval.device == 'meta' else ''}"
 
 
-def identity(*parts: Any) -> str | None:
+def identity(*parts: object) -> str | None:
     """A name for what is made of ``parts``, the same in every process; None if one of them is None
     or has none."""
     if any(p is None for p in parts):
@@ -110,7 +116,7 @@ def identity(*parts: Any) -> str | None:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def identity_of_steps(steps: Sequence[Any], *parts: Any) -> str | None:
+def identity_of_steps(steps: Sequence[State], *parts: object) -> str | None:
     """The name of recorded steps and what else belongs to them; None if one of their calls has
     none."""
     found: list[Any] = []
@@ -207,7 +213,7 @@ def _place() -> _Place | None:
     return _Place(store, compiler, sources)
 
 
-_contexts: dict[Any, str | None] = {}
+_contexts: dict[object, str | None] = {}
 #: Settings under which JAX runs programs by its Python code.
 WATCHING = ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tracer_leaks")
 
@@ -234,7 +240,7 @@ def _context() -> str | None:
     return text
 
 
-def key_of(*parts: Any) -> str | None:
+def key_of(*parts: object) -> str | None:
     """The key under which something is kept, or None if it cannot be kept here and now, or a part
     has no name."""
     if any(p is None for p in parts):
@@ -315,7 +321,7 @@ def remembered(key: str | None) -> Any:
     return None if key is None else _table.get(key)
 
 
-def remember(key: str | None, fact: Any) -> None:
+def remember(key: str | None, fact: tuple[object, ...] | bool | str) -> None:
     """Keeps a fact made of numbers, texts and tuples."""
     if key is not None:
         _table.put(key, fact)
@@ -327,7 +333,7 @@ def name_of_type(kind: type) -> tuple[str, str] | None:
     return place if type_named(place) is kind else None
 
 
-def type_named(place: tuple[str, str]) -> Any:
+def type_named(place: tuple[str, str]) -> object:
     """The reverse of ``name_of_type``; None if there is no such type."""
     package, dot, rest = place[0].partition(".")
     # which some types of this package say: PyTorch itself, where it is installed, has others
@@ -362,12 +368,17 @@ _OUTSIDE = re.compile(r"custom_call @([\w.$]+)")
 _LAPACK = "lapack-"
 
 
-def _heard(event: str, **_: Any) -> None:
+def _heard(event: str, **_: object) -> None:
     if event == "/jax/compilation_cache/cache_hits":
         _answers.hits += 1
 
 
-def ready(jitted: Any, key: str | None, args: tuple[Any, ...], out: Any) -> Callable[..., Any]:
+def ready(
+    jitted: Callable[..., object],
+    key: str | None,
+    args: tuple[object, ...],
+    out: tuple[object, ...] | Guarded | int,
+) -> Function:
     """The compiled program of ``jitted`` for ``args``: loaded if it was kept under ``key``, or else
     compiled, and kept.
 
@@ -402,11 +413,11 @@ class _Making:
 def _made_once(
     jitted: Any,
     key: str,
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
     place: _Place,
-    trees: tuple[Any, Any],
+    trees: tuple[object, object],
     before: str | None,
-) -> Callable[..., Any]:
+) -> Callable[..., object]:
     """A program that is not kept under its key, or not in the file ``before``."""
     making = _making.setdefault(key, _Making())
     with making.lock:
@@ -432,7 +443,7 @@ def _made_once(
         return found
 
 
-def _forget(jitted: Any) -> None:
+def _forget(jitted: object) -> None:
     """Has JAX forget what it keeps of a function that has been lowered, and will not be called: the
     jaxpr, and with it the module, which takes three times the memory of the program itself."""
     clear = getattr(jitted, "clear_cache", None)
@@ -454,7 +465,7 @@ def forget_pruned() -> None:
         clear()
 
 
-def begin(jitted: Any, key: str | None, args: tuple[Any, ...]) -> None:
+def begin(jitted: Any, key: str | None, args: tuple[object, ...]) -> None:
     """Has the program that ``ready`` will be asked for compiled by another thread, unless it is
     kept, or nothing can be kept."""
     place = _place() if key is not None and ahead.possible() else None
@@ -509,7 +520,7 @@ def _reader() -> type:
     from jax.experimental import serialize_executable
 
     class Reader(serialize_executable._JaxPjrtUnpickler):
-        def find_class(self, module: str, name: str) -> Any:
+        def find_class(self, module: str, name: str) -> Callable[..., object] | type:
             if not _described(module, name):
                 raise pickle.UnpicklingError(f"{module}.{name} is no part of a program")
             found = super().find_class(module, name)
@@ -525,7 +536,7 @@ def _only(kind: type) -> type:
     return type(kind.__name__, (), {"__new__": lambda _: only})
 
 
-def _load(place: _Place, file: str, trees: tuple[Any, Any]) -> Callable[..., Any] | None:
+def _load(place: _Place, file: str, trees: tuple[Any, Any]) -> Callable[..., object] | None:
     payload = place.store.read(file)
     if payload is None:
         return None
@@ -569,7 +580,7 @@ class _OnceOnDisk:
 _ONCE_ON_DISK = _OnceOnDisk()
 
 
-def _compiled(lowered: Any, place: _Place, file: str) -> tuple[Callable[..., Any], str]:
+def _compiled(lowered: Any, place: _Place, file: str) -> tuple[Function, str]:
     """The compiled program, and the file that keeps it: ``_NOT_KEPT`` if it calls back into this
     process."""
     from jax.experimental import serialize_executable

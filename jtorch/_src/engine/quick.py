@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jax import lax
@@ -28,6 +28,14 @@ from jax._src.interpreters.partial_eval import (
 )
 from jax.extend import core as jex
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import jax
+
+    from ..facts.kinds import Named, Operand
+
+
 #: Python integers that fit every dtype of integers.
 _SMALL = 128
 _BOOL = np.dtype(bool)
@@ -39,12 +47,12 @@ Rule = Callable[[Sequence[Any], dict[str, Any]], Any]
 #: What gives the aval of an equation's result from those of its operands and its parameters; None
 #: where JAX is to be asked. The aval of an operand itself may stand for a result that is this
 #: operand.
-RULES: dict[Any, Rule] = {}
+RULES: dict[object, Rule] = {}
 #: Primitives that JAX does not note where an operand is the result already.
 _FORWARDED = {lax.convert_element_type_p, lax.broadcast_in_dim_p}
 
 
-def rule(*primitives: Any) -> Callable[[Rule], Rule]:
+def rule(*primitives: object) -> Callable[[Rule], Rule]:
     """Makes a function the rule of primitives."""
 
     def add(f: Rule) -> Rule:
@@ -55,7 +63,7 @@ def rule(*primitives: Any) -> Callable[[Rule], Rule]:
 
 
 @functools.lru_cache(4096)
-def aval_of(shape: tuple[int, ...], dtype: np.dtype, weak: bool = False) -> Any:
+def aval_of(shape: tuple[int, ...], dtype: np.dtype, weak: bool = False) -> jax.core.ShapedArray:
     """JAX's aval of an array; JAX keeps one of each, which takes ten times as long to find."""
     return core.ShapedArray(shape, dtype, weak)
 
@@ -65,7 +73,9 @@ def _is_of(dtype: np.dtype, names: frozenset[str]) -> bool:
     return dtype.name in names
 
 
-def _alike(avals: Sequence[Any], names: frozenset[str]) -> Any:
+def _alike(
+    avals: Sequence[jax.core.ShapedArray], names: frozenset[str]
+) -> jax.core.ShapedArray | None:
     """The aval of operands that are all alike, but for numbers of the same dtype, if that is one of
     some."""
     found = avals[0]
@@ -96,7 +106,7 @@ def _alike(avals: Sequence[Any], names: frozenset[str]) -> Any:
     lax.sign_p,
     lax.square_p,
 )
-def _real(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _real(avals: Sequence[jax.core.ShapedArray], params: dict[str, object]) -> object:
     return None if params.get("out_dtype") is not None else _alike(avals, _REALS)
 
 
@@ -105,23 +115,25 @@ def _real(avals: Sequence[Any], params: dict[str, Any]) -> Any:
     lax.logistic_p, lax.floor_p, lax.ceil_p, lax.sin_p, lax.cos_p, lax.pow_p, lax.atan2_p,
     lax.abs_p,
 )  # fmt: skip
-def _floating(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _floating(
+    avals: Sequence[jax.core.ShapedArray], params: dict[str, object]
+) -> jax.core.ShapedArray | None:
     return None if params.get("accuracy") is not None else _alike(avals, _FLOATS)
 
 
 @rule(lax.and_p, lax.or_p, lax.xor_p, lax.not_p)
-def _bitwise(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _bitwise(avals: Sequence[jax.core.ShapedArray], params: dict[str, object]) -> object:
     return None if params else _alike(avals, _INTEGERS)
 
 
 @rule(lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p)
-def _compared(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _compared(avals: Sequence[jax.core.ShapedArray], params: dict[str, object]) -> object:
     found = None if params else _alike(avals, _REALS)
     return None if found is None or found.weak_type else aval_of(found.shape, _BOOL)
 
 
 @rule(lax.is_finite_p)
-def _finite(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _finite(avals: Sequence[jax.core.ShapedArray], params: dict[str, object]) -> object:
     (a,) = avals
     return (
         None if params or a.weak_type or not _is_of(a.dtype, _FLOATS) else aval_of(a.shape, _BOOL)
@@ -129,7 +141,7 @@ def _finite(avals: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 @rule(lax.select_n_p)
-def _selected(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _selected(avals: Sequence[jax.core.ShapedArray], params: dict[str, object]) -> object:
     which, case = avals[0], avals[1]
     right = (
         len(avals) == 3
@@ -141,7 +153,7 @@ def _selected(avals: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 @rule(lax.convert_element_type_p)
-def _converted(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _converted(avals: Sequence[jax.core.ShapedArray], params: Mapping[str, object]) -> Any:
     (a,), dtype = avals, params["new_dtype"]
     if (
         params["sharding"] is not None
@@ -158,7 +170,7 @@ def _converted(avals: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 @rule(lax.broadcast_in_dim_p)
-def _broadcast(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _broadcast(avals: Sequence[jax.core.ShapedArray], params: Named) -> object:
     a, shape, dims = avals[0], params["shape"], params["broadcast_dimensions"]
     if (
         len(avals) > 1
@@ -176,7 +188,7 @@ def _broadcast(avals: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 @rule(lax.reshape_p)
-def _reshaped(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _reshaped(avals: Sequence[jax.core.ShapedArray], params: Named) -> Any:
     a, shape = avals[0], params["new_sizes"]
     if (
         len(avals) > 1
@@ -193,7 +205,7 @@ def _reshaped(avals: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 @rule(lax.slice_p)
-def _sliced(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _sliced(avals: Sequence[jax.core.ShapedArray], params: Named) -> object:
     (a,), begin, end, steps = (
         avals,
         params["start_indices"],
@@ -217,7 +229,7 @@ def _sliced(avals: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 @rule(lax.squeeze_p)
-def _squeezed(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _squeezed(avals: Sequence[jax.core.ShapedArray], params: Named) -> object:
     (a,), dims = avals, params["dimensions"]
     if len(set(dims)) != len(dims) or not all(
         0 <= d < len(a.shape) and a.shape[d] == 1 for d in dims
@@ -227,7 +239,9 @@ def _squeezed(avals: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 @rule(lax.transpose_p)
-def _transposed(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _transposed(
+    avals: Sequence[jax.core.ShapedArray], params: Named
+) -> jax.core.ShapedArray | None:
     (a,), order = avals, params["permutation"]
     return (
         aval_of(tuple([a.shape[d] for d in order]), a.dtype, a.weak_type)
@@ -237,7 +251,7 @@ def _transposed(avals: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 @rule(lax.reduce_sum_p, lax.reduce_max_p, lax.reduce_min_p, lax.reduce_prod_p)
-def _reduced(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _reduced(avals: Sequence[jax.core.ShapedArray], params: Named) -> object:
     a, axes = avals[0], params["axes"]
     if (
         params.get("out_sharding") is not None
@@ -252,7 +266,7 @@ def _reduced(avals: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 @rule(lax.concatenate_p)
-def _joined(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _joined(avals: Sequence[jax.core.ShapedArray], params: dict[str, int]) -> object:
     a, axis = avals[0], params["dimension"]
     if not 0 <= axis < len(a.shape):
         return None
@@ -266,7 +280,7 @@ def _joined(avals: Sequence[Any], params: dict[str, Any]) -> Any:
     return aval_of((*around[0], sum(sizes), *around[1]), a.dtype) if _are_sizes(sizes) else None
 
 
-def _are_sizes(shape: Sequence[Any]) -> bool:
+def _are_sizes(shape: Sequence[object]) -> bool:
     return all(type(n) is int and n >= 0 for n in shape)
 
 
@@ -284,27 +298,29 @@ class Trace(DynamicJaxprTrace):
         self.alone = mesh.get_abstract_mesh().empty
         self.info, self.context = source_info_util.current(), core.current_jaxpr_eqn_context()
 
-    def new_arg(self, aval: Any, source_info: Any) -> Any:
+    def new_arg(self, aval: jax.core.ShapedArray, source_info: Any) -> Tracer:
         """An operand of what is traced."""
         var = self.frame.newvar(aval)
         self.frame.invars.append(var)
         return Tracer(self, aval, var, source_info)
 
-    def var_to_tracer(self, var: Any, source_info: Any, parent: Any = None) -> Any:
+    def var_to_tracer(
+        self, var: Any, source_info: Any, parent: TracingEqn | None = None
+    ) -> Operand:
         """A result of an equation."""
         if getattr(var.aval, "has_qdd", False):
             return super().var_to_tracer(var, source_info, parent)
         return Tracer(self, var.aval, var, source_info, parent)
 
-    def _new_const(self, aval: Any, c: Any, source_info: Any) -> Any:
+    def _new_const(self, aval: jax.core.ShapedArray, c: Any, source_info: Any) -> Operand:
         found: Any = super()._new_const(aval, c, source_info)
         # of two classes Python asks the inner one first, which turns comparisons around
         found.__class__ = Tracer
         return found
 
     def process_primitive(
-        self, primitive: Any, tracers: Sequence[Any], params: dict[str, Any], /
-    ) -> Any:
+        self, primitive: Any, tracers: Sequence[object], params: dict[str, object], /
+    ) -> object:
         """Notes an equation; its result."""
         known = RULES.get(primitive) if self.alone else None
         if known is not None:
@@ -333,7 +349,13 @@ class Trace(DynamicJaxprTrace):
                 )
         return super().process_primitive(primitive, tracers, params)
 
-    def noted(self, primitive: Any, ins: list[Any], params: dict[str, Any], aval: Any) -> Tracer:
+    def noted(
+        self,
+        primitive: object,
+        ins: Sequence[object],
+        params: dict[str, object],
+        aval: jax.core.ShapedArray,
+    ) -> Tracer:
         """The result of an equation, which is noted."""
         var = jex.Var(aval)
         equation = TracingEqn(
@@ -342,7 +364,7 @@ class Trace(DynamicJaxprTrace):
         self.frame.tracing_eqns.append(equation)
         return Tracer(self, aval, var, self.info, equation)
 
-    def number(self, x: float, dtype: np.dtype) -> Any:
+    def number(self, x: float, dtype: np.dtype) -> jax.Array:
         """A Python number as an operand of a dtype."""
         aval, made = (
             aval_of((), dtype),
@@ -373,9 +395,9 @@ def _operator(
     """An operator for operands that are alike, or one of which is a Python number."""
     plain = getattr(DynamicJaxprTracer, name)
     reflected = name.startswith("__r")
-    learnt: list[Any] = []
+    learnt = []
 
-    def operator(self: Any, other: Any) -> Any:
+    def operator(self: jax.Array, other: Any) -> jax.Array:
         trace, aval, kind = self._trace, self.aval, type(other)
         if (
             core.trace_ctx.trace is not trace
@@ -418,12 +440,12 @@ for _name in ("__truediv__", "__rtruediv__"):
     setattr(Tracer, _name, _operator(_name, _FLOATS))
 for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
     setattr(Tracer, _name, _operator(_name, _REALS, compares=True))
-_class: Any = Tracer
+_class = Tracer
 _class.__hash__ = None
 
 
 def trace(
-    fn: Callable[..., Sequence[Any]], ins: Sequence[Any], described: Any
+    fn: Callable[..., Sequence[object]], ins: Sequence[jax.core.ShapedArray], described: Any
 ) -> tuple[Any, Sequence[Any]]:
     """The jaxpr of a function of arrays with certain avals, which gives a list, and its
     constants."""

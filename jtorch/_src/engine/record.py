@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -21,6 +21,10 @@ from .signalled import is_signalled
 from .tiers import FEW, device_array
 from .trie import DONE, ROOT, State, grow
 from .values import SPECIAL, Aval, Lifted, Meta, Several, Value, concrete, default_device
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Arguments, Operand
+
 
 _new = object.__new__
 
@@ -39,7 +43,7 @@ class _Holding(threading.local):
     of them (``hinted``)."""
 
     def __init__(self) -> None:
-        self.stack: list[Any] = []
+        self.stack = []
 
 
 HOLDING = _Holding()
@@ -88,7 +92,7 @@ class Trace:
         self.state: State = ROOT
         self.values: list[Value] = []
         self.leaves: list[Value] = []
-        self.numbers: list[Any] = []
+        self.numbers = []
         self.limit = limit
         self.nbytes = 0
         self.home = home
@@ -97,7 +101,7 @@ class Trace:
         self.end: State = ROOT
         self.wary = self.asked = False
         self.flags: Any = None
-        self.undo: list[Any] = []
+        self.undo = []
         self.ahead: list[Shapes] | None = [] if limit <= MAX_OPS else None
         self.writes = 0
 
@@ -130,7 +134,7 @@ def start(local: _Local, limit: int = MAX_OPS) -> Trace:
 LOCAL = _Local()
 
 
-def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> Any:
+def record(call: Call, ins: Sequence[Value], numbers: Arguments = ()) -> Any:
     """Records ``call`` on ``ins`` and ``numbers`` and returns the value, or the list of values,
     that it will give.
 
@@ -271,7 +275,7 @@ def note_read() -> None:
         trace.ahead = []
 
 
-def record_one(call: Call, v: Value) -> Any:
+def record_one(call: Call, v: Value) -> list[Value] | Value:
     """``record(call, (v,))``, in fewer steps where NumPy runs the call at once."""
     shapes = call.shapes.get((v.aval,))
     if shapes is not None and (quick := shapes.quick) is not None:
@@ -291,7 +295,7 @@ def record_one(call: Call, v: Value) -> Any:
     return record(call, (v,))
 
 
-def record_two(call: Call, v: Value, w: Value) -> Any:
+def record_two(call: Call, v: Value, w: Value) -> object:
     """``record(call, (v, w))``, in fewer steps where NumPy runs the call at once."""
     shapes = call.shapes.get((v.aval, w.aval))
     if shapes is not None and (quick := shapes.quick) is not None:
@@ -312,7 +316,7 @@ def record_two(call: Call, v: Value, w: Value) -> Any:
     return record(call, (v, w))
 
 
-def _made_at_once(trace: Trace | None, shapes: Shapes, out: Any) -> Any:
+def _made_at_once(trace: Trace | None, shapes: Shapes, out: Any) -> Value | list[Value]:
     if trace is not None:
         ahead: Any = trace.ahead
         ahead.append(shapes)
@@ -344,12 +348,12 @@ def record_again(trace: Trace) -> None:
 
 def _otherwise(
     trace: Trace,
-    key: list[Any],
+    key: Sequence[object],
     v: Value | None,
     call: Call,
     ins: Sequence[Value],
-    numbers: tuple[Any, ...],
-) -> Any:
+    numbers: tuple[object, ...],
+) -> list[Value] | Value:
     """Runs a call at once that has a special operand, or records it anew, after its operand ``v``
     has been computed elsewhere."""
     _forget(trace, key)
@@ -360,7 +364,7 @@ def _otherwise(
     return record(call, ins, numbers)
 
 
-def _answer(trace: Trace, state: State, ins: Sequence[Value], numbers: tuple[Any, ...]) -> None:
+def _answer(trace: Trace, state: State, ins: Sequence[Value], numbers: tuple[float, ...]) -> None:
     """Has the last call's checks answered, by running the trace: nobody may see anything that
     depends on a failed one."""
     # what is being recorded is to become one program, so it stays
@@ -446,7 +450,9 @@ def gathered(call: Call, ins: Sequence[Value]) -> list[Value]:
     return [v if v.aval.device == place else concrete(jax.device_put(read(v), there)) for v in ins]
 
 
-def _grow(before: State, path: tuple[Any, ...], call: Call, ins: Sequence[Value]) -> State | None:
+def _grow(
+    before: State, path: tuple[object, ...], call: Call, ins: Sequence[Value]
+) -> State | None:
     """The node for a call that is new here; None if its operands have to be brought to one device
     first."""
     avals = tuple([v.aval for v in ins])
@@ -504,7 +510,7 @@ def _ran_small(trace: Trace, state: State) -> bool:
     if trace.asked or trace.ran is not None or trace.known is not None or trace.limit > MAX_OPS:
         return False  # (of another thread than the first; watched, to become a program)
     leaves, numbers = trace.leaves, trace.numbers
-    results: list[Any] = []
+    results = []
     at = 0
     try:
         for shapes, ids, n in state.small:  # type: ignore[union-attr]
@@ -555,7 +561,7 @@ def _run(trace: Trace) -> None:
         trace.limit = MAX_OPS
 
 
-def read(v: Value) -> Any:
+def read(v: Value) -> Operand:
     """The ``jax.Array`` of a value, running the trace it is pending in; a tracer as it is.
 
     Raises:
@@ -579,7 +585,7 @@ def numbers_of(v: Value) -> np.ndarray:
     return a
 
 
-def array_of(v: Value) -> Any:
+def array_of(v: Value) -> jax.Array | np.ndarray:
     """The array of a value as it is, NumPy's or JAX's, running the trace it is pending in.
 
     Raises:
@@ -680,7 +686,7 @@ def set_execution(mode: str) -> None:
         start(LOCAL)
 
 
-def leaf(array: Any) -> Value:
+def leaf(array: Operand) -> Value:
     """The value of an array that a caller already has: never donated, because the caller may read
     it again."""
     v = concrete(array)

@@ -22,6 +22,7 @@ from .trie import State
 from .values import Aval, Value, is_jax_default, placed
 
 if TYPE_CHECKING:
+    from ..facts.kinds import Function, Operand, Values
     from .record import Trace
 
 _refs = sys.getrefcount
@@ -72,7 +73,7 @@ class Plan:
 
     def __init__(
         self,
-        fn: Callable[..., Any],
+        fn: Function,
         live: tuple[int, ...],
         donated: tuple[int, ...],
         kept: tuple[int, ...],
@@ -214,7 +215,7 @@ def _run_trace(trace: Trace) -> None:
 
 
 def _compute(
-    trace: Trace, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]
+    trace: Trace, state: State, values: list[Value], leaves: list[Value], numbers: Values
 ) -> None:
     ran = trace.ran
     if ran is not None:  # an earlier run was interrupted, or failed for good
@@ -450,9 +451,13 @@ def _planned(
     kinds = [k for s in steps for k in s.call.kinds]
 
     def program(
-        given: list[Any], held: list[Any], floats: Any, ints: Any, complexes: Any
+        given: list[jax.Array],
+        held: list[jax.Array],
+        floats: Operand,
+        ints: jax.Array | None,
+        complexes: Any,
     ) -> tuple[list[Any], Any]:
-        leaves: list[Any] = [None] * n_leaves
+        leaves: Values = [None] * n_leaves
         for i, a in zip(donated, given, strict=True):
             leaves[i] = a
         for i, a in zip(kept, held, strict=True):
@@ -462,7 +467,7 @@ def _planned(
         )
         pools = {"f": floats, "i": integers, "b": integers, "c": complexes}
         numbers = [next(pools[k]) != 0 if k == "b" else next(pools[k]) for k in kinds]
-        results: list[Any] = []
+        results = []
         flags = None
         at = 0
         for s, kernel in zip(steps, kernels(steps), strict=True):
@@ -491,7 +496,7 @@ def _planned(
     return Plan(jitted, live, donated, kept, bool(state.checks), kinds, key, paced)
 
 
-def _pools(numbers: list[Any], kinds: Sequence[str]) -> tuple[Any, Any, Any]:
+def _pools(numbers: list[float], kinds: Sequence[str]) -> tuple[object, object, object]:
     """The numbers as one array for each kind, so that they cost one transfer; None for a kind that
     does not occur, which costs nothing."""
     if "i" not in kinds and "b" not in kinds and "c" not in kinds:
@@ -512,7 +517,7 @@ def _execute(
     state: State,
     values: list[Value],
     leaves: list[Value],
-    numbers: list[Any],
+    numbers: list[float],
 ) -> None:
     """Runs a trace's program and gives its values what it returns.
 
@@ -538,7 +543,7 @@ def _execute(
     # above.
     if given and (plan.wary or trace.wary):
         given = [jax.device_put(a, may_alias=False) for a in given]
-    ran: list[Any] = [plan]
+    ran: Values = [plan]
     run = map(fn, (given,), (held,), (pools[0],), (pools[1],), (pools[2],))
     if trace.state is not state:  # a signal's handler read a value, and so ran the trace
         return
@@ -576,7 +581,7 @@ def _direct(fn: Any) -> Any:
     return inner if type(inner) is _Jitted else fn
 
 
-def _bind(trace: Trace | _Part, values: list[Value], ran: list[Any]) -> None:
+def _bind(trace: Trace | _Part, values: list[Value], ran: Values) -> None:
     """Gives values what the program of their trace gave; to do so once more does no harm."""
     plan, (outs, flags) = ran
     if trace.asked:
@@ -595,11 +600,11 @@ def _step(
     live: Sequence[int],
     values: list[Value],
     leaves: list[Value],
-    numbers: list[Any],
+    numbers: list[object],
 ) -> None:
     """Runs the trace op by op, dropping each intermediate after its last use."""
     stats.stepped += 1
-    results: list[Any] = []
+    results = []
     at = 0
     call = line = None
     try:
@@ -671,7 +676,7 @@ def _step(
     state.spent += 1
 
 
-def _holders(operands: list[Any]) -> int:
+def _holders(operands: list[np.ndarray]) -> int:
     """How many hold the first operand."""
     a = operands[0]
     return _refs(a)
@@ -682,7 +687,7 @@ _results = [np.zeros(1)]
 _ONLY_RUN = _holders([_results[0]])
 
 
-def _given(operands: list[Any]) -> Any:
+def _given(operands: list[np.ndarray]) -> np.ndarray | None:
     """The first operand of a kernel that uses it last, if it is an array that what runs the trace
     has made and has alone; else None."""
     if _holders(operands) > _ONLY_RUN:
@@ -691,7 +696,7 @@ def _given(operands: list[Any]) -> Any:
     return a if type(a) is _ndarray and a.base is None and a.flags.c_contiguous else None
 
 
-def _course(state: State, live: Sequence[int]) -> list[Any]:
+def _course(state: State, live: Sequence[int]) -> Values:
     """How a trace runs op by op: for each op the call, what is known of it (None where nothing
     needs its result), its operands and their avals, how many numbers it takes, its line, what
     nothing uses after it, and whether it is the last. Kept once the trace came again."""
@@ -720,7 +725,7 @@ def _course(state: State, live: Sequence[int]) -> list[Any]:
     return found
 
 
-def _on_device(leaves: list[Value], results: list[Any], i: int, aval: Aval) -> Any:
+def _on_device(leaves: list[Value], results: list[object], i: int, aval: Aval) -> object:
     """An operand of a compiled kernel."""
     if i < 0:
         return device_array(leaves[-i - 1])
@@ -734,7 +739,7 @@ def flags_of(trace: Trace) -> Any:
     """What the checks of a trace's last call say. The trace stays as it is, and its values
     pending."""
     numbers, leaves = trace.numbers, trace.leaves
-    results: list[Any] = []
+    results = []
     flags = None
     for s in trace.state.steps():
         operands = [leaves[-i - 1].array if i < 0 else results[i] for i in s.ids]

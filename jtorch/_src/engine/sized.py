@@ -37,6 +37,7 @@ from .values import Aval, Several, aval_of, on_host
 from .varying import Items, Varying, flat_of, pattern_of, symbols
 
 if TYPE_CHECKING:
+    from ..facts.kinds import Operands, Row
     from .calls import Call
 
 #: Patterns of one family, forms of one pattern, and calls that are remembered until they show a
@@ -68,7 +69,7 @@ class Family:
         self.seen: list[tuple[Any, tuple[int, ...]]] = []
         self.forms: dict[Any, list[Form | None]] = {}
         self.misled = 0
-        self.derived: dict[Any, Family] = {}
+        self.derived: dict[object, Family] = {}
 
 
 class Kin(NamedTuple):
@@ -121,7 +122,7 @@ class Form:
         pattern: Varying,
         order: tuple[str, ...],
         single: bool,
-        outs: Sequence[Any],
+        outs: Operands,
         checks: Sequence[Any],
         used: tuple[bool, ...],
         choices: Sequence[Choice],
@@ -164,7 +165,7 @@ class Sized(NamedTuple):
         at = environment(self.sizes)
         return [(shape_of(shape, at), dtype) for shape, dtype in self.form.outs]
 
-    def checks(self) -> tuple[Any, ...]:
+    def checks(self) -> Row:
         """The checks on values."""
         if not self.form.checks:
             return ()
@@ -417,7 +418,7 @@ def _kept(form: Form) -> Any:
     )
 
 
-def _recalled(fact: Any, name: str | None, pattern: Varying) -> Form:
+def _recalled(fact: Row, name: str | None, pattern: Varying) -> Form:
     order, single, outs, checks, used, choices, learnt, alone, recipe = fact
     named_checks = [
         (programs.type_named(kind), text, unpacked(span)) for kind, text, span in checks

@@ -35,7 +35,7 @@ class _Stopping(threading.local):
 STOPPING = _Stopping()
 
 
-def here() -> Any:
+def here() -> object:
     """What JAX is tracing, to be compared; None if nothing."""
     return None if trace_state_clean() else get_opaque_trace_state()
 
@@ -58,6 +58,6 @@ def passing() -> Iterator[None]:
         STOPPING.within = before
 
 
-def stopped(array: Any) -> Any:
+def stopped(array: jax.Array) -> jax.Array:
     """A traced array through which no derivative passes if they end here."""
     return jax.lax.stop_gradient(array) if stopping() else array

@@ -8,11 +8,15 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from .host.sizes import value_of
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Named
+
 
 #: A condition on sizes, as text, and what has come of it.
 Choice = tuple[str, bool]
@@ -40,7 +44,7 @@ class Unsupposed(Exception):
     """JAX took two sizes for different ones that are equal in the call at hand."""
 
 
-def environment(sizes: Sequence[Any]) -> dict[str, Any]:
+def environment(sizes: Sequence[object]) -> Named:
     """Sizes, or symbols, by the names that symbols have."""
     return {f"jtorch_n{k}": n for k, n in enumerate(sizes)}
 
@@ -66,7 +70,7 @@ def is_supposing() -> bool:
     return _supposed.sizes is not None
 
 
-def is_fewer(n: Any, limit: Any) -> bool:
+def is_fewer(n: object, limit: object) -> bool:
     """Whether one size is smaller than another, of which at least one is not known; False where
     nothing is supposed of them."""
     return is_supposing() and _chosen(f"{n} < {limit}")
@@ -96,7 +100,7 @@ def watch(kind: Any) -> None:
             _supposed.wrong = True  # to say so now might mislead JAX's tables
         return found
 
-    def __bool__(self: Any) -> bool:
+    def __bool__(self: object) -> bool:
         return _supposed.sizes is None or _chosen(f"{self} != 0")
 
     kind.__eq__, kind.__bool__ = __eq__, __bool__

@@ -34,20 +34,21 @@ from .signalled import is_signalled
 from .values import Aval
 
 if TYPE_CHECKING:
+    from ..facts.kinds import Function, Operand, Row
     from .trie import State
 
 try:  # ``numpy.errstate`` takes three times as long
     from numpy._core._ufunc_config import _extobj_contextvar as _errors
 
     with np.errstate(all="ignore"):
-        _ignoring: Any = _errors.get()
+        _ignoring = _errors.get()
     _ignore, _heed = _errors.set, _errors.reset
-    _silent: Any = silence(_ignoring, _errors)
+    _silent = silence(_ignoring, _errors)
 except ImportError:
     _ignoring = {"all": "ignore"}
     _silent = None
 
-    def _ignore(settings: Any) -> Any:
+    def _ignore(settings: Any) -> object:
         return np.seterr(**settings)
 
     def _heed(token: Any) -> None:
@@ -98,7 +99,7 @@ _ndarray = np.ndarray
 _Jitted = type(jax.jit(lambda: 0))
 #: Numbers as they are given to kernels, by kind.
 _ZEROS = {"f": 0.0, "i": 0, "b": False, "c": 0j}
-_SCALARS: dict[str, Callable[[Any], Any]] = {
+_SCALARS = {
     "f": np.float64,
     "i": np.int64,
     "b": np.bool_,
@@ -208,7 +209,7 @@ def _recipe(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Recipe:
 
 def _runner(
     call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Program, saved: float
-) -> Callable[..., Any]:
+) -> Function:
     """What runs a call by NumPy, and has it compiled once that would have been worth while."""
     estimate, checks = shapes.estimate, shapes.checks
     assert estimate is not None
@@ -222,7 +223,7 @@ def _runner(
     blocks = blocks_of(call, avals, shapes, left, HEAD_START) if gain > 0 else None
     runs = 0
 
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> Any:
         nonlocal runs
         runs += 1
         if runs > CODE_AFTER:
@@ -234,7 +235,7 @@ def _runner(
         count()
         return walked(*args)
 
-    def walked(*args: Any) -> Any:
+    def walked(*args: Any) -> object:
         given = [a if type(a) is _ndarray else np.asarray(a) for a in args[:n]]
         if scalars:
             given += [make(x) for make, x in zip(scalars, args[n:], strict=True)]
@@ -246,7 +247,7 @@ def _runner(
             return Guarded(outs[0] if single else tuple(outs), flags, checks)
         return outs[0] if single else tuple(outs)
 
-    def over_blocks(*args: Any) -> Any:
+    def over_blocks(*args: object) -> object:
         count()
         if values.alone is not None:
             return walked(*args)
@@ -275,16 +276,16 @@ def _runner(
         if left <= 0:
             _compile_alone(call, avals, shapes, estimate)
 
-    def counted(code: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(code: Callable[..., object]) -> Function:
         if blocks is not None:
 
-            def run(*args: Any) -> Any:
+            def run(*args: object) -> Any:
                 count()
                 return code(*args)
 
             return run
 
-        def run(*args: Any) -> Any:
+        def run(*args: object) -> Any:
             nonlocal left
             left -= saved
             if left <= due:
@@ -357,8 +358,8 @@ def _code(
     avals: tuple[Aval, ...],
     shapes: Shapes,
     program: Program,
-    walked: Callable[..., Any],
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    walked: Callable[..., object],
+) -> tuple[Function, Function]:
     """What ``walked`` does, as generated functions: one that always does, and a shorter one for
     NumPy arrays (``Shapes.quick``)."""
     n = len(avals)
@@ -416,7 +417,7 @@ def _code(
     return run, short
 
 
-def replacing(call: Call, avals: tuple[Aval, ...], shapes: Shapes, places: Sequence[int]) -> Any:
+def replacing(call: Call, avals: tuple[Aval, ...], shapes: Shapes, places: Sequence[int]) -> object:
     """What ``shapes.quick`` does, for a kernel whose first results may be written into the operands
     of these numbers, which they are like; False if none would be.
 
@@ -455,7 +456,7 @@ def _intervals(spans: Sequence[Any]) -> dict[int, Interval]:
     return found
 
 
-def _owned(x: Any) -> np.ndarray:
+def _owned(x: np.generic | np.ndarray) -> np.ndarray:
     """A result as an array in row-major order that does not hold on to another's memory."""
     if type(x) is not _ndarray:
         return np.asarray(x)
@@ -464,7 +465,7 @@ def _owned(x: Any) -> np.ndarray:
     return x
 
 
-def _looked_at(x: Any) -> np.ndarray:
+def _looked_at(x: np.ndarray) -> np.ndarray:
     """A result that may share an operand's memory; small ones are in row-major order all the
     same."""
     if type(x) is not _ndarray:
@@ -480,7 +481,7 @@ def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
     used: set[int] = set()
     for s in steps:
         call = s.call
-        estimate: Any = settled(call, s.avals).estimate  # type: ignore[arg-type]
+        estimate = settled(call, s.avals).estimate  # type: ignore[arg-type]
         saved += STEP + estimate.calls + SAVED_TRACE * estimate.work - APART * estimate.apart
         compiling += TRACE_OP + EQUATION * estimate.equations
         used.update(s.ids)
@@ -492,7 +493,7 @@ def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
     return saved, compiling + RESULT * many
 
 
-def small(steps: Sequence[State]) -> tuple[Any, ...]:
+def small(steps: Sequence[State]) -> Row:
     """What runs each of few recorded steps that NumPy runs, and that no program would run faster;
     () otherwise."""
     if len(steps) > FEW:
@@ -511,7 +512,7 @@ def may_compile(seconds: float, runs: int) -> bool:
     return seconds <= LONG and compiled_seconds + seconds < GRACE + SHARE * runs
 
 
-def device_array(v: Any) -> Any:
+def device_array(v: values.Value) -> Any:
     """A value's array as a ``jax.Array``, which takes the place of a NumPy array from now on; a
     tracer, or None, as it is."""
     a = v.array
@@ -523,20 +524,20 @@ def device_array(v: Any) -> Any:
 try:
     from jax._src.lib import xla_client as _xla_client  # type: ignore[attr-defined]
 
-    _put: Any = _xla_client.batched_device_put
+    _put = _xla_client.batched_device_put
 except (ImportError, AttributeError):
     _put = None
-_places: dict[Any, Any] = {}
+_places: dict[object, object] = {}
 
 
-def all_moved(arrays: Sequence[Any], avals: Sequence[Aval]) -> list[Any]:
+def all_moved(arrays: Sequence[object], avals: Sequence[Aval]) -> list[object]:
     """Operands for a compiled program."""
     return [
         moved(a, v.device) if type(a) is _ndarray else a for a, v in zip(arrays, avals, strict=True)
     ]
 
 
-def moved(array: np.ndarray, place: Any) -> Any:
+def moved(array: np.ndarray, place: object) -> Operand:
     """A NumPy array, which nobody will write to, as a ``jax.Array`` on a device; itself where
     nothing can be done with such."""
     if values.alone is not None:

@@ -27,6 +27,9 @@ except (ImportError, AttributeError):
     quick: Any = None
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..facts.kinds import Operand, Values
     from .calls import Call
 
 #: Of so many shapes a call keeps what was traced, from when it is recorded until it runs: a trace
@@ -71,7 +74,7 @@ def used(closed: Any) -> tuple[bool, ...]:
     return tuple(dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))[1])
 
 
-def _inlined(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any] | None:
+def _inlined(call: Call, avals: tuple[Aval, ...]) -> tuple[object, object] | None:
     """As ``traced``, by this package's own way; None if there is none, or if it fails: the error
     that JAX's own way ends with counts."""
     tracer = _tracer()
@@ -90,7 +93,7 @@ def _inlined(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any] | None:
 
 
 @functools.cache
-def _tracer() -> Callable[..., tuple[Any, Any]] | None:
+def _tracer() -> Callable[..., tuple[object, object]] | None:
     """What traces a function outside of JAX's caches, which keep every shape; None if this JAX does
     not do so as expected."""
     for way in (_quickly, _by_jax):
@@ -117,11 +120,11 @@ def _tracer() -> Callable[..., tuple[Any, Any]] | None:
 
 def _with_tree(way: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
     def trace(
-        fn: Callable[..., Any], ins: list[tuple[tuple[int, ...], np.dtype]]
+        fn: Callable[..., object], ins: list[tuple[tuple[int, ...], np.dtype]]
     ) -> tuple[Any, Any]:
         trees = []
 
-        def flat(*args: Any) -> list[Any]:
+        def flat(*args: object) -> list[Operand]:
             leaves, tree = jax.tree.flatten(fn(*args))
             trees.append(tree)
             return leaves
@@ -132,12 +135,12 @@ def _with_tree(way: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, 
     return trace
 
 
-def _quickly(flat: Callable[..., list[Any]], ins: list[Any]) -> tuple[Any, Any]:
+def _quickly(flat: Callable[..., list[object]], ins: Values) -> tuple[object, object]:
     """By the trace that notes common equations itself."""
     return quick.trace(flat, ins, quick.core.DebugInfo("kernel", "kernel", None, None))
 
 
-def _by_jax(flat: Callable[..., list[Any]], ins: list[Any]) -> tuple[Any, Any]:
+def _by_jax(flat: Callable[..., list[object]], ins: Sequence[object]) -> tuple[object, object]:
     """By JAX's own trace, where ``quick`` does not find the private names that it needs."""
     from jax._src.core import DebugInfo
     from jax._src.interpreters.partial_eval import trace_to_jaxpr_dynamic

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .calls import Call
 from .values import Aval
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row
 
 
 class State:
@@ -43,12 +46,12 @@ class State:
     def __init__(
         self,
         parent: State | None = None,
-        key: tuple[Any, ...] = (),
+        key: Row = (),
         call: Call | None = None,
         ids: tuple[int, ...] = (),
         avals: tuple[Aval, ...] = (),
         outs: Aval | tuple[Aval, ...] = (),
-        checks: tuple[Any, ...] = (),
+        checks: Row = (),
     ) -> None:
         self.next: dict[tuple[Any, ...], State] = {}
         self.parent = parent
@@ -64,12 +67,12 @@ class State:
         self.hits = 0
         self.spent: float = 0  # how often it ran op by op
         # what runs each step, if that stays NumPy for good; () if not (see ``tiers``)
-        self.small: tuple[Any, ...] | None = None
+        self.small = None
         # what compiling saves in a run, and what it takes (see ``tiers``)
         self.worth: tuple[float, float] | None = None
         self.begun = False  # whether another thread has been asked to compile it
         self.schedule: list[State] | None = None
-        self.course: Any = None  # how it runs op by op (see ``run``)
+        self.course = None  # how it runs op by op (see ``run``)
         self.period = -1
         self.device: Any = None  # where the ops so far run
         self.first = 0  # the number of its first result among those of the trace
@@ -100,7 +103,7 @@ class _End(dict[tuple[Any, ...], State]):
     """What follows a node where traces are cut: whatever is recorded next finds a node that says
     "run the trace before"."""
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: Any, default: object = None) -> Any:
         return _RUN_FIRST
 
 
@@ -116,12 +119,12 @@ SEGMENT = 256
 
 def grow(
     parent: State,
-    key: tuple[Any, ...],
+    key: tuple[object, ...],
     call: Call,
     ids: tuple[int, ...],
     avals: tuple[Aval, ...],
-    outs: Any,
-    checks: Any,
+    outs: tuple[Aval, ...] | Aval,
+    checks: tuple[object, ...],
 ) -> State:
     """Adds the node that ``key`` leads to."""
     global count

@@ -8,13 +8,16 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import jax
 import numpy as np
 
 from ..facts import dtypes
 from .stopping import STOPPING, stopped
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Arguments, Function, Operand, Row, Values
 
 
 @final
@@ -47,7 +50,7 @@ class Aval:
             self.torch_dtype is not None and self.torch_dtype.category >= dtypes.FLOATING
         )
         self.sds = jax.ShapeDtypeStruct(shape, dtype)
-        self.torch_size: Any = None  # the floor above caches its Size object here
+        self.torch_size = None  # the floor above caches its Size object here
 
     def __repr__(self) -> str:
         return f"{self.torch_dtype}{list(self.shape)}@{self.device}"
@@ -69,10 +72,10 @@ def _chosen() -> str:
 #: Which tiers run kernels: see ``tiers``.
 tier = _chosen()
 
-_avals: dict[tuple[Any, ...], Aval] = {}
+_avals: dict[Row, Aval] = {}
 
 
-def aval_of(shape: tuple[int, ...], dtype: np.dtype, device: Any) -> Aval:
+def aval_of(shape: tuple[int, ...], dtype: np.dtype, device: object) -> Aval:
     """The interned aval."""
     key = (shape, dtype, device)
     found = _avals.get(key)
@@ -113,7 +116,7 @@ class Lifted(Value):
     order = 0
     depth = 1
 
-    def run(self, call: Any, ins: Any, numbers: tuple[Any, ...]) -> Any:
+    def run(self, call: Any, ins: Any, numbers: Arguments) -> Any:
         """The result, or list of results, of a call that has this value among its operands."""
         raise NotImplementedError
 
@@ -180,7 +183,9 @@ class Meta:
 
     __slots__ = ("keep", "stale", "source", "bounds", "watched", "__weakref__")
 
-    def __init__(self, keep: bool = False, stale: Any = None, source: Any = None) -> None:
+    def __init__(
+        self, keep: bool = False, stale: object = None, source: Meta | None = None
+    ) -> None:
         self.keep, self.stale, self.source, self.watched = keep, stale, source, False
         self.bounds: dict[Any, Any] | None = None
 
@@ -259,7 +264,7 @@ def copied(array: np.ndarray) -> Value:
     return put(np.array(array, order="C"), default_device())
 
 
-def put(array: np.ndarray, place: Any) -> Value:
+def put(array: np.ndarray, place: object) -> Value:
     """The value of a NumPy array that nobody else writes to, on a device."""
     if alone is None and not on_host(place):
         return concrete(jax.device_put(array, place))
@@ -281,7 +286,7 @@ def settled(array: np.ndarray, aval: Aval) -> Value:
     return v
 
 
-def on_host(place: Any) -> bool:
+def on_host(place: object) -> bool:
     """Whether values on a device may be NumPy arrays."""
     return (
         tier != "xla" and getattr(place, "platform", None) == "cpu" and type(place) is not Several
@@ -300,11 +305,11 @@ _bridge = sys.modules.get("jax._src.xla_bridge")
 #: Whether JAX has been used before this package.
 EARLY: bool = _bridge is None or _bridge.backends_are_initialized()
 
-_default: list[Any] = []
+_default: Values = []
 #: Where nothing may be compiled, nor run that is: raises the error that says so (``forking``).
-alone: Callable[..., Any] | None = None
+alone: Function | None = None
 #: Where nothing may be run: waits for the end of the process (``exiting``).
-lost: Callable[..., Any] | None = None
+lost: Function | None = None
 
 
 def default_device() -> Any:
@@ -320,24 +325,24 @@ def default_device() -> Any:
     return _default[0]
 
 
-def placed(device: Any) -> Any:
+def placed(device: object) -> Any:
     """A context in which programs without committed inputs run on ``device``."""
     return (
         jax.default_device(device) if isinstance(device, jax.Device) else contextlib.nullcontext()
     )
 
 
-def is_jax_default(device: Any) -> bool:
+def is_jax_default(device: object) -> bool:
     """Whether JAX itself would put new arrays on ``device``."""
     if not _jax_default:
         _jax_default.append(jax.local_devices()[0])
     return device is _jax_default[0]
 
 
-_jax_default: list[Any] = []
+_jax_default: list[object] = []
 
 
-def unbound(array: Any) -> Any:
+def unbound(array: jax.Array) -> Operand:
     """An array for programs of JAX, which may move it to where others are: ``shard_map`` and
     ``jit`` refuse to spread one that is bound to a device. On a device that is not JAX's own choice
     it stays bound, as does all where there is but one device."""

@@ -32,7 +32,7 @@ class Varying(NamedTuple):
     places: tuple[int, ...]
     others: tuple[tuple[int, tuple[int, ...], int], ...]
 
-    def matched(self, kinds: Any, flat: Sequence[int]) -> tuple[int, ...] | None:
+    def matched(self, kinds: object, flat: Sequence[int]) -> tuple[int, ...] | None:
         """What the symbols stand for; None if these are sizes of another pattern."""
         if kinds != self.kinds:
             return None
@@ -106,9 +106,9 @@ def symbols(order: tuple[str, ...]) -> Sequence[Any]:
     return found
 
 
-def flat_of(items: Items) -> tuple[Any, tuple[int, ...]]:
+def flat_of(items: Items) -> tuple[object, tuple[int, ...]]:
     """What items are but for sizes, and all their sizes in a row."""
-    kinds: list[Any] = []
+    kinds = []
     flat: list[int] = []
     for item in items:
         if type(item) is Aval:
@@ -121,7 +121,7 @@ def flat_of(items: Items) -> tuple[Any, tuple[int, ...]]:
 
 
 def pattern_of(
-    seen: Sequence[tuple[Any, tuple[int, ...]]], kinds: Any, flat: tuple[int, ...]
+    seen: Sequence[tuple[object, tuple[int, ...]]], kinds: object, flat: tuple[int, ...]
 ) -> Varying | None:
     """The pattern that sizes have in common with enough calls before."""
     alike = [other for known, other in reversed(seen) if known == kinds]
@@ -151,7 +151,9 @@ def _product(
     return None
 
 
-def _common(kinds: Any, a: tuple[int, ...], b: tuple[int, ...], multiples: bool) -> Varying | None:
+def _common(
+    kinds: object, a: tuple[int, ...], b: tuple[int, ...], multiples: bool
+) -> Varying | None:
     """The pattern of two calls; with ``multiples`` sizes that are so many times another in both, or
     the product of two, are that."""
     fixed, varying = [], []

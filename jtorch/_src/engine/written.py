@@ -3,8 +3,8 @@ results take the places of operands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
@@ -16,6 +16,10 @@ from .record import AT_ONCE, HOLDING, LOCAL, Trace, flush, record_again
 from .tiers import FEW
 from .trie import ROOT
 from .values import Value
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
+
 
 #: Bytes of the largest array that is copied from XLA's memory into NumPy's so that parts of it can
 #: be written where they lie.
@@ -64,7 +68,7 @@ def is_small(trace: Trace) -> bool:
     return bool(small)
 
 
-def made_at_hand(v: Value) -> Any:
+def made_at_hand(v: Value) -> np.ndarray | None:
     """The NumPy array of a value that is to be written into a part at hand, so that the value
     counts as read; None if it is none.
 
@@ -85,7 +89,7 @@ def made_at_hand(v: Value) -> Any:
 
 def replacing(
     call: Call, ins: Sequence[Value], spans: Sequence[tuple[int, int]]
-) -> tuple[Callable[..., Any], Shapes] | None:
+) -> tuple[Function, Shapes] | None:
     """What runs a call at once as ``record`` would, but that it may write its first results into
     the operands of these spans, and what is known of the call; None where it would not be run at
     once, or write none."""

@@ -24,6 +24,10 @@ from ...dispatch import (
     remove_mode,
 )
 
+if TYPE_CHECKING:
+    from .kinds import Function
+
+
 #: torch's device types, in the order of its messages; ``tpu`` is jtorch's own.
 TYPES = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
@@ -111,7 +115,7 @@ class device:
     def __init_subclass__(cls) -> None:
         raise TypeError("type 'torch.device' is not an acceptable base type")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in ("type", "index"):
             raise AttributeError(f"attribute '{name}' of 'torch.device' objects is not writable")
         raise AttributeError(f"'torch.device' object has no attribute '{name}'")
@@ -133,13 +137,13 @@ class device:
     def __hash__(self) -> int:
         return hash((self.type, self.index))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[device], tuple[str] | tuple[str, int]]:
         return (device, (self.type,) if self.index is None else (self.type, self.index))
 
     def __copy__(self) -> device:
         return self
 
-    def __deepcopy__(self, memo: Any) -> device:
+    def __deepcopy__(self, memo: object) -> device:
         return self
 
     def __enter__(self) -> device:
@@ -166,7 +170,7 @@ class device:
         return _decorated(self, func)  # type: ignore[return-value]
 
 
-def _decorated(place: device, func: Callable[..., object]) -> Callable[..., Any]:
+def _decorated(place: device, func: Callable[..., object]) -> Function:
     if inspect.isclass(func):
         raise RuntimeError(
             "Cannot decorate classes; it is ambiguous whether or not only the constructor or all "
@@ -299,7 +303,7 @@ def as_device(value: object, function: str = "to") -> device:
 
 
 @functools.cache
-def jax_devices(kind: str) -> tuple[Any, ...]:
+def jax_devices(kind: str) -> tuple[object, ...]:
     """This process's jax devices of a device type; empty if there are none."""
     import jax
 

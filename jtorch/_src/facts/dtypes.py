@@ -4,10 +4,14 @@ through JAX's dependency), not JAX."""
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
+
+if TYPE_CHECKING:
+    from .kinds import Values
+
 
 #: Category of a dtype in the promotion lattice: a higher one wins over a lower one.
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
@@ -118,7 +122,7 @@ class dtype:
     def __copy__(self) -> dtype:
         return self
 
-    def __deepcopy__(self, memo: Any) -> dtype:
+    def __deepcopy__(self, memo: object) -> dtype:
         return self
 
 
@@ -143,7 +147,7 @@ def _absent(name: str, category: int, itemsize: int, legacy: str, abbr: str) -> 
     return made
 
 
-def _define(name: str, np_dtype: Any, category: int, legacy: str, abbr: str) -> dtype:
+def _define(name: str, np_dtype: type, category: int, legacy: str, abbr: str) -> dtype:
     made = dtype(name, np_dtype, category, legacy, abbr)
     BY_NAME[name] = made
     BY_NP[made.np] = made
@@ -214,7 +218,7 @@ ALIASES = {
 
 _default = float32
 #: Called after the default dtype changed: kernels traced under the old one are stale.
-on_default_change: list[Any] = []
+on_default_change: Values = []
 
 
 def get_default_dtype() -> dtype:
@@ -281,12 +285,12 @@ def from_np(np_dtype: Any) -> dtype:
     return found
 
 
-def _np_name(np_dtype: Any) -> str:
+def _np_name(np_dtype: np.dtype) -> str:
     kind = np.dtype(np_dtype).type
     return f"{kind.__module__}.{kind.__name__}"
 
 
-def of_number(value: Any) -> dtype:
+def of_number(value: object) -> dtype:
     """The dtype of a Python number standing alone."""
     if isinstance(value, bool):
         return bool_
@@ -298,10 +302,10 @@ def of_number(value: Any) -> dtype:
 
 
 #: What Python's types stand for where a dtype is asked for.
-OF_PYTHON: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
+OF_PYTHON: dict[object, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
 
 
-def meant(given: Any) -> Any:
+def meant(given: object) -> Any:
     """The dtype that one of Python's types stands for; anything else as it is."""
     return OF_PYTHON.get(given, given) if isinstance(given, type) else given
 
@@ -418,7 +422,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return not (from_.category != BOOL and to.category == BOOL)
 
 
-def _limited(name: str, given: Any) -> dtype:
+def _limited(name: str, given: dtype | type) -> dtype:
     """The dtype whose limits are asked for."""
     found = meant(given)
     if not isinstance(found, dtype):
@@ -476,7 +480,7 @@ class finfo:
 
 
 #: What quantised types store.
-_STORED: dict[str, Any] = {
+_STORED = {
     "quint8": np.uint8,
     "qint8": np.int8,
     "qint32": np.int32,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Iterator
-from typing import Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from ...dispatch import STATIC
+
+if TYPE_CHECKING:
+    from .kinds import Row
 
 
 class SymInt:
@@ -114,7 +117,7 @@ class Size(tuple[int, ...]):
             )
         return Size(tuple.__add__(self, other))
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: object) -> Any:
         if not isinstance(other, tuple):
             return NotImplemented
         return Size(tuple.__add__(other, self))
@@ -132,7 +135,7 @@ for _class in (Size, SymInt, SymFloat, SymBool):
     _class.__module__ = "jtorch"  # where pickles find them
 
 
-def _ints(items: tuple[Any, ...], start: int) -> Iterator[Any]:
+def _ints(items: Row, start: int) -> Iterator[Any]:
     """The items as exact ints; those before ``start`` are."""
     yield from items[:start]
     for i in range(start, len(items)):

@@ -9,12 +9,17 @@ all others are looked at more closely. Floor 0.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .dtypes import dtype
 from .errors import is_ours
 from .layouts import memory_format
 from .size import SYMBOLIC, Size
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+    from .kinds import Tree
+
 
 _ATOMS: dict[str, tuple[type, ...]] = {
     "int": (int,), "bool": (bool,), "str": (str,), "float": (float, int, bool),
@@ -31,7 +36,7 @@ _SEQUENCES = frozenset((tuple, list, Size))
 
 #: What generated code finds under its names: a set of types, and a test whether types of items are
 #: in one.
-STATIC_TABLES: dict[str, Any] = {"_LISTS": _SEQUENCES}
+STATIC_TABLES: dict[str, object] = {"_LISTS": _SEQUENCES}
 
 
 class Static:
@@ -81,7 +86,7 @@ class Static:
             )
         return f"{scalar} and not (type({value}) in _LISTS and {every})"
 
-    def takes(self, value: Any) -> bool:
+    def takes(self, value: Tree) -> bool:
         """Whether ``value`` passes at once."""
         kind = type(value)
         return kind in self.types or (
@@ -90,7 +95,7 @@ class Static:
             and self.items.issuperset(map(type, value))
         )
 
-    def refuses(self, value: Any, strict: bool) -> bool:
+    def refuses(self, value: Tree, strict: bool) -> bool:
         """Whether ``value``, which does not pass at once, can never do; unless ``strict``, only
         flags and fractions for whole numbers."""
         if not strict:
@@ -122,7 +127,7 @@ class Static:
         elif self.items is not None and self.types - {type(None)}:
             iter(value)
 
-    def plain(self, value: Any) -> Any:
+    def plain(self, value: Tree) -> Tree:
         """``value`` as a Python int, or a tuple of them, where it is something else that Python
         counts with."""
         if self.items is not None and isinstance(value, (tuple, list)):
@@ -147,7 +152,7 @@ class Static:
         )
 
 
-def _counts(value: Any) -> bool:
+def _counts(value: Tensor) -> bool:
     """Whether a number is whole by its type: flags are not, but tensors of one are. Arrays and
     tensors have one element."""
     kind, dtype_ = type(value), getattr(value, "dtype", None)

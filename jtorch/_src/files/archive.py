@@ -127,7 +127,7 @@ class Archive:
     def __enter__(self) -> Archive:
         return self
 
-    def __exit__(self, type: Any, value: Any, tb: Any) -> None:
+    def __exit__(self, type: object, value: object, tb: object) -> None:
         self._zip.close()
 
     def names(self) -> list[str]:

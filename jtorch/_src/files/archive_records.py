@@ -7,11 +7,14 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import from_host
 from ..facts import devices, dtypes
 from .archive import Archive, Writer
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 class PyTorchFileReader:
@@ -70,7 +73,7 @@ class PyTorchFileReader:
         """How many bytes a record has."""
         return self._archive.offset(name)[1]
 
-    def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Any:
+    def get_storage_from_record(self, name: str, numel: int, dtype: object) -> Tensor:
         """A tensor of size 0 whose storage has the bytes of a record, ``numel`` elements of
         ``dtype``; bytes for a class of storages.
 
@@ -113,7 +116,7 @@ class PyTorchFileWriter:
         """The names of the records so far."""
         return list(self._records)
 
-    def write_record(self, name: str, data: Any, size: int) -> None:
+    def write_record(self, name: str, data: bytes | str, size: int) -> None:
         """Writes a record of ``size`` bytes: those of a text, of a buffer, or of a storage.
 
         Raises:

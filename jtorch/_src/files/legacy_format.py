@@ -8,7 +8,7 @@ import pickle
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from ..tensor.typed_storage import TypedStorage
 from .archive import read_bytes
 from .pickles import Storages, make_unpickler, storage_id, text, write_pickle
 from .raw_storage import DTYPE_OF, LoadedStorage, brief
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Keywords, Tree
+
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -69,7 +73,7 @@ class _Stub:
         """Does nothing."""
 
 
-def _view_of(pid: tuple[object, ...]) -> tuple[Any, int, int] | None:
+def _view_of(pid: tuple[object, ...]) -> tuple[object, int, int] | None:
     """Which part of a storage is meant, as its key, first element and number of elements; None for
     the whole.
 
@@ -90,9 +94,7 @@ def _view_of(pid: tuple[object, ...]) -> tuple[Any, int, int] | None:
     return text(view[0]), view[1], view[2]
 
 
-def _storages_in(
-    file: Any, reader: object, options: dict[str, Any]
-) -> dict[str, tuple[Any, str, int]]:
+def _storages_in(file: Any, reader: object, options: Keywords) -> dict[str, tuple[Any, str, int]]:
     """``{key: (storage type, location, number of elements)}`` of the next pickle, of which nothing
     is run."""
     found: dict[str, tuple[Any, str, int]] = {}
@@ -132,7 +134,7 @@ def _storages_in(
             code[0]: load for code, load in others.items() if code[0] in known
         }
 
-        def persistent_load(self, pid: Any) -> object:
+        def persistent_load(self, pid: tuple[object, ...]) -> object:
             storage_type, key, location, numel = storage_id(pid, 5)
             _view_of(pid)
             found[key] = (storage_type, location, numel)
@@ -151,12 +153,12 @@ def _storages_in(
 
 def load(
     file: Any, restore: Callable[[Any, str], Any], reader: Any, options: dict[str, str]
-) -> Any:
+) -> Tree:
     """Reads the next object; ``restore`` puts a storage where it belongs."""
-    storages: dict[str, Any] = {}
+    storages = {}
     parts: dict[Any, Any] = {}
 
-    def persistent_load(pid: Any) -> object:
+    def persistent_load(pid: tuple[StorageType | int | str, ...]) -> object:
         key = storage_id(pid, 5)[1]
         if key not in storages:
             raise RuntimeError(

@@ -10,7 +10,7 @@ import pickletools
 from collections import OrderedDict
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -21,6 +21,10 @@ from ..tensor.state import state_of
 from ..tensor.typed_storage import TypedStorage
 from ..tensor.untyped_storage import UntypedStorage
 from .raw_storage import DTYPE_OF, TYPED, Piece, brief, geometry
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Tree
+
 
 # ---- writing -------------------------------------------------------------------------------------
 
@@ -114,7 +118,7 @@ def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[object, ...
     return _NAMES[name], (*args, metadata) if metadata else args
 
 
-def _reduce(obj: Any) -> object:
+def _reduce(obj: Tree) -> object:
     """How objects of jtorch are written, so that PyTorch reads them as its own."""
     kind = type(obj)
     if isinstance(obj, torch.Tensor):
@@ -249,11 +253,9 @@ def _make_compiled_pickler(base: type, persistent_id: Callable[..., object]) -> 
 def _with_globals(written: bytes, out: Any) -> None:
     """Writes a pickle with globals where ``_make_compiled_pickler`` marked them. It has no frames,
     since it has another length."""
-    steps: list[tuple[str, Any, Any]] = [
-        (op.name, value, at) for op, value, at in pickletools.genops(written)
-    ]
+    steps = [(op.name, value, at) for op, value, at in pickletools.genops(written)]
     ends = [at for _, _, at in steps[1:]] + [len(written)]
-    marked: set[Any] = set()  # where the memo holds globals
+    marked = set()  # where the memo holds globals
     kept, on_top = 0, False
     for (name, value, at), end in zip(steps, ends):
         is_global = isinstance(value, str) and value.startswith(_MARK)
@@ -301,7 +303,7 @@ class Storages:
 
     def __init__(self, tag: Callable[..., object]) -> None:
         self.tag = tag
-        self.pieces: dict[Any, tuple[str, Piece]] = {}
+        self.pieces = {}
 
     def key(self, piece: Piece) -> str:
         """The name of a storage in the file.
@@ -321,7 +323,7 @@ class Storages:
             )
         return known[0]
 
-    def persistent_id(self, stored: _Stored) -> tuple[Any, ...]:
+    def persistent_id(self, stored: _Stored) -> tuple[object, ...]:
         """How the pickle refers to a storage."""
         piece = stored.piece
         name = TYPED[piece.dtype] if stored.typed else "UntypedStorage"
@@ -332,7 +334,7 @@ class Storages:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def _elsewhere(module: str, name: str) -> Any:
+def _elsewhere(module: str, name: str) -> object:
     """What PyTorch's files call by the place of its compiled code; None for everything else."""
     if module == "torch._C":
         # Functions are written as attributes of a class there.
@@ -352,7 +354,7 @@ def make_unpickler(reader: Any, persistent_load: Callable[..., object]) -> type:
     trusting = reader is not _weights_only_unpickler
 
     class Unpickler(reader.Unpickler):
-        def find_class(self, module: str, name: str) -> Any:
+        def find_class(self, module: str, name: str) -> object:
             if trusting and (module == "torch" or module.startswith("torch.")):
                 if module in ("torch", "torch.storage") and "Storage" in name:
                     if name == "UntypedStorage":

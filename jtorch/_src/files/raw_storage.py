@@ -157,7 +157,7 @@ class LoadedStorage(TypedStorage):
         """This storage, to be on the host."""
         return self.to("cpu")
 
-    def cuda(self, device: Any = None) -> LoadedStorage:
+    def cuda(self, device: object = None) -> LoadedStorage:
         """This storage, to be on an accelerator."""
         return self.to(
             "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device

@@ -58,7 +58,7 @@ def save(
 
 def load(
     f: object,
-    map_location: Any = None,
+    map_location: object = None,
     pickle_module: object = None,
     *,
     weights_only: bool | None = None,

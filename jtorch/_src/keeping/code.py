@@ -17,7 +17,6 @@ import importlib.util
 import linecache
 import marshal
 import os
-from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -73,7 +72,7 @@ def _stub(*args: object, **kwargs: object) -> object:
 _STUB_FILE = "<jtorch, a first call: importlib _bootstrap>"
 
 
-def function(text: str, name: str, names: dict[str, object], filename: str) -> Callable[..., Any]:
+def function(text: str, name: str, names: dict[str, object], filename: str) -> FunctionType:
     """The function ``name`` that ``text`` defines, with the globals ``names``; its source shows in
     tracebacks.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,10 @@ from jax import lax
 
 from ._declare import Array
 from ._hosted import hosted
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
+
 
 #: Of the arc tangent, up to tan(pi / 8).
 _ATAN = (0.08060279507207099, -0.13879839952648332, 0.19977925030501636, -0.3333295522118995)
@@ -91,7 +95,7 @@ def _tan(x: Array) -> Array:
 
 
 def _function(
-    vectorised: Callable[..., Array], elsewhere: np.ufunc, jvp: Callable[..., Any]
+    vectorised: Callable[..., Array], elsewhere: np.ufunc, jvp: Function
 ) -> Callable[..., Array]:
     """The function that ``vectorised`` computes for float32 on CPU, and JAX's of the ufunc's name
     otherwise; the ufunc does on the host."""

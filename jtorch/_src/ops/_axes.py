@@ -4,7 +4,7 @@ dimension by position."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +16,11 @@ from ._declare import Array
 from ._kernel import cast
 from ._rows import elements_added
 from ._sizes import fewer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..facts.kinds import Function, Row
 
 
 def category(dtype: object) -> int:
@@ -92,11 +97,11 @@ def put_along(g: Array, index: Array, axis: int, size: int) -> Array:
     return elements_added(jnp.zeros(shape, g.dtype), grid, g)
 
 
-def select_fwd(kernel: Any) -> Any:
+def select_fwd(kernel: Function) -> Callable[..., object]:
     """The ``fwd`` of a kernel that returns (values, indices) of one dimension: it keeps the
     indices."""
 
-    def fwd(*args: Any, **kwargs: Any) -> Any:
+    def fwd(*args: Array | int, **kwargs: Any) -> Row:
         values, indices = kernel(*args, **kwargs)
         return (values, indices), (indices,)
 

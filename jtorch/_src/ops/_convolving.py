@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +27,10 @@ from ._declare import Array
 from ._hosted import hosted
 from ._numeric import wide
 from ._sizes import fewer, numbers
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row
+
 
 #: Longest sum of products that is written as one fused expression.
 _MAX_TERMS = 32
@@ -361,21 +365,19 @@ def _few_products(x: Array, w: Array, geo: Geometry) -> Array:
     return _multiply_add(x, w, geo, geo.out_size(x.shape[2:], w.shape[2:]))
 
 
-def _products_formula(x: Array, w: Array, *, geo: tuple[Any, ...]) -> Array:
+def _products_formula(x: Array, w: Array, *, geo: Row) -> Array:
     form = Geometry(*geo)
     return _multiply_add(x, w, form, form.out_size(x.shape[2:], w.shape[2:]))
 
 
-def _products_by_numpy(*, geo: tuple[Any, ...]) -> Compute:
+def _products_by_numpy(*, geo: Row) -> Compute:
     computed = functools.cache(
         lambda size, weight, dtype: padding_first(_on_host(size, weight, geo, dtype), size, geo[1])
     )
     return lambda x, w: computed(x.shape, w.shape, x.dtype)(x, w)
 
 
-def _on_host(
-    size: tuple[int, ...], weight: tuple[int, ...], geo: tuple[Any, ...], dtype: np.dtype
-) -> Form:
+def _on_host(size: tuple[int, ...], weight: tuple[int, ...], geo: Row, dtype: np.dtype) -> Form:
     return between(size, weight, Geometry(*geo).out_size(size[2:], weight[2:]), geo, dtype)
 
 
@@ -385,7 +387,7 @@ def _cost_of_products(e: Equation) -> float:
     )
 
 
-def _shape_of_products(x: Array, w: Array, *, geo: tuple[Any, ...]) -> tuple[int, ...]:
+def _shape_of_products(x: Array, w: Array, *, geo: Row) -> tuple[int, ...]:
     return x.shape[0], w.shape[0], *Geometry(*geo).out_size(x.shape[2:], w.shape[2:])
 
 
@@ -570,7 +572,7 @@ def _columns_summed(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry)
 
 
 def _summed_formula(
-    shares: Array, *, size: tuple[int, ...], kernel: tuple[int, ...], geo: tuple[Any, ...]
+    shares: Array, *, size: tuple[int, ...], kernel: tuple[int, ...], geo: Row
 ) -> Array:
     """The shares of all taps ``(N, *out, taps, C)``, each added where it falls:
     ``(N, C, *size)``."""
@@ -588,9 +590,7 @@ def _summed_formula(
     return total
 
 
-def _summed_by_numpy(
-    *, size: tuple[int, ...], kernel: tuple[int, ...], geo: tuple[Any, ...]
-) -> Compute:
+def _summed_by_numpy(*, size: tuple[int, ...], kernel: tuple[int, ...], geo: Row) -> Compute:
     stride, padding, dilation, _ = geo
     order = (0, len(size) + 1, *range(1, len(size) + 1))
 

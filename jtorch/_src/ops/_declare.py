@@ -13,7 +13,7 @@ import math
 import operator
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,10 @@ from jax import lax
 
 from ._facts import Facts
 from ._nodes import Rule
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Operand
+
 
 Array: TypeAlias = jax.Array
 #: A Python number for the caller, a 0-d array for the kernel: what the checker takes for both.
@@ -269,7 +273,7 @@ def defvjp(
     rule: Callable[..., object],
     *,
     saves: tuple[str, ...] | None = None,
-    fwd: Callable[..., Any] | None = None,
+    fwd: Function | None = None,
     shown: tuple[int | None, ...] = (),
     absent: bool = False,
 ) -> None:
@@ -350,7 +354,7 @@ def guard_gradient(bad: object, exc_type: type[Exception], message: str) -> None
         _collectors.derivatives[-1].append(Guard(bad, exc_type, message, None))
 
 
-def _compared(how: Callable[..., object], x: Array, limit: float) -> Any:
+def _compared(how: Callable[..., object], x: Array, limit: float) -> Operand:
     """How an array compares with a number. Positions are compared in JAX's primitives: they are
     traced for each new size."""
     if type(limit) is int and x.dtype in _POSITIONS and abs(limit) <= np.iinfo(x.dtype).max:

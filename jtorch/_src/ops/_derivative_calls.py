@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,9 @@ from ._declare import TENSOR_LIST, Op, collecting_of_rule
 from ._flags import flags_of
 from ._kernel import GivenOperands, Info, T, cast, put_into, statics_of, strongly_typed
 from ._mapped import axes_of, varying
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row
 
 
 def kept_for(
@@ -111,7 +114,7 @@ def vjp_of(
     visible = outs[: len(outs) - info.hidden]
     op = info.op
 
-    def fn(*flat: Any) -> Any:
+    def fn(*flat: jax.Array) -> Guarded | tuple[jax.Array, ...]:
         at = n_saved + n_results
         # else JAX would add up over them the gradients of what is the same on all devices
         if axes := axes_of(flat):
@@ -125,7 +128,7 @@ def vjp_of(
         cts = iter(flat[at : at + n_given])
         numbers = flat[at + n_given :]
         cotangents = [next(cts) if have else None for have in given]
-        guards: list[Any] = []
+        guards = []
         with collecting_of_rule(guards):
             if recompute:
                 again = info.kernel(*arrays, *numbers)
@@ -232,7 +235,7 @@ def derived_op(op: Op) -> Op:
 def by_rule(
     info: Info,
     arrays: list[jax.Array],
-    numbers: Any,
+    numbers: Sequence[object],
     results: Any,
     cts: list[jax.Array | None],
     outs: Sequence[Aval],
@@ -256,7 +259,7 @@ def by_rule(
     grads = op.rule(g, saved, *operands.args, **operands.kwargs)  # type: ignore[misc]
     if not isinstance(grads, (tuple, list)):
         grads = (grads,)
-    flat: list[Any] = []
+    flat = []
     for grad in grads:
         flat.extend(grad if isinstance(grad, (tuple, list)) else (grad,))
     found = []
@@ -270,7 +273,7 @@ def by_rule(
     return found
 
 
-def _gradient_positions(op: Op, layout: tuple[Any, ...]) -> list[int]:
+def _gradient_positions(op: Op, layout: Row) -> list[int]:
     """For each flat operand, its place among the gradients that a rule returns (one for each tensor
     parameter, given or not)."""
     places = []
@@ -292,7 +295,7 @@ def _gradient_positions(op: Op, layout: tuple[Any, ...]) -> list[int]:
     return places
 
 
-def unbroadcast(grad: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
+def unbroadcast(grad: jax.Array, shape: tuple[int, ...], dtype: np.dtype) -> jax.Array:
     """Sums ``grad`` over the axes that broadcasting added to ``shape``, and casts it to
     ``dtype``."""
     if grad.shape != shape:
@@ -320,7 +323,7 @@ def _by_jax(
     wanted = [i for i, need in enumerate(needs) if need]
     kernel = info.kernel
 
-    def f(*xs: Any) -> list[jax.Array]:
+    def f(*xs: jax.Array) -> list[jax.Array]:
         full = list(arrays)
         for i, x in zip(wanted, xs, strict=True):
             full[i] = x

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import hooks
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 class _Overload:
@@ -26,7 +29,7 @@ class _Overload:
     def path(self) -> str:
         return f"{self.packet.name}.{self.name}"
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> tuple[Tensor, ...] | Tensor:
         found = getattr(getattr(D.A, self.packet.name), self.name)
         setattr(self.packet, self.name, found)  # the next one who names it has the operator itself
         return found(*args, **kwargs)
@@ -79,7 +82,7 @@ STATED: list[Stated] = []
 
 
 def derivative(
-    *operators: Any, results: tuple[int, ...] | None = None, **formulas: Callable[..., Any]
+    *operators: _Overload, results: tuple[int, ...] | None = None, **formulas: Callable[..., object]
 ) -> None:
     """States the derivative of operators, of a packet its default overload: for each operand a
     function of what its parameters name.

@@ -4,7 +4,7 @@ static numbers."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..engine import Aval, Call
 from ..engine.programs import identity
@@ -12,14 +12,16 @@ from ..engine.sized import Family, Kin
 from ..engine.varying import FEW
 from ._declare import OPS, Op
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Row
+
+
 #: In place of a static number that may be a size.
 _SIZE = "a size"
 families: dict[Any, Family] = {}
 
 
-def kin_of(
-    op: Op, layout: tuple[Any, ...], forward: bool, made: Callable[[tuple[Any, ...]], Call]
-) -> Kin:
+def kin_of(op: Op, layout: Row, forward: bool, made: Callable[[Row], Call]) -> Kin:
     """The family of a call of ``op``; ``made`` gives the call for a layout with other sizes."""
     numbers: list[int] = []
     opened = tuple(
@@ -37,7 +39,7 @@ def kin_of(
         )
         name = identity(op.path, forward, texts) if own else None
 
-        def of(items: tuple[Any, ...]) -> Call:
+        def of(items: Row) -> Call:
             sizes = iter(items)
             return made(
                 tuple(
@@ -76,7 +78,7 @@ def derived_kin(
     found = family.derived.get(key)
     if found is None:
 
-        def of(items: tuple[Any, ...]) -> Call:
+        def of(items: tuple[object, ...]) -> Call:
             return made(
                 family.made(items[:given]) if given else call,
                 items[given : given + n],

@@ -97,7 +97,7 @@ def _batched(
     return jax.vmap(lambda *xs: _formula(*xs, **params), in_axes=tuple(dims))(*operands), 0
 
 
-def _jvp(primals: Iterable[object], tangents: object, **params: object) -> Any:
+def _jvp(primals: Iterable[object], tangents: object, **params: object) -> object:
     del tangents
     found = _flags_p.bind(*primals, **params)
     return found, ad.Zero(jax.core.ShapedArray(found.shape, jax.dtypes.float0))

@@ -8,7 +8,7 @@ zero. The others are differentiated by ``jax.jvp`` of the kernel.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,10 @@ from ._declare import collecting
 from ._derivative_calls import by_rule, conjugate, derived_op
 from ._kernel import Info, caches, strongly_typed
 from ._mapped import axes_of, varying
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Operand, Operands
+
 
 _jvps: dict[Any, Call] = {}
 caches.append(_jvps)
@@ -79,7 +83,7 @@ def by_itself(call: Call, operands: int) -> Call:
     return Call(call.name, call.fn, call.kinds, derived, call.identity)
 
 
-def stated(call: Call) -> Callable[..., Any] | None:
+def stated(call: Call) -> Callable[..., object] | None:
     """The kernel of a call as JAX is to differentiate it: by the op's hand-written gradient. None
     for kernels that JAX derives itself.
 
@@ -97,7 +101,7 @@ def stated(call: Call) -> Callable[..., Any] | None:
         return None
     function = jax.custom_jvp(call.fn)
 
-    def derivative(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    def derivative(primals: Sequence[jax.Array], tangents: Operands) -> tuple[Any, Any]:
         n = len(primals) - len(call.kinds)
         mine = tuple(
             [
@@ -145,7 +149,7 @@ def _zero(result: object) -> custom_derivatives.SymbolicZero:
 
 
 def _with_residuals(
-    call: Call, flat: Sequence[Any], linked: Callable[..., Any] | None = None
+    call: Call, flat: Operands, linked: Function | None = None
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
     """What the kernel gives, the results among it, and what the gradient rule is given of the way
     there.
@@ -153,7 +157,7 @@ def _with_residuals(
     ``linked`` ties what comes out to the operands.
     """
     info: Info = call.extra
-    residuals: tuple[Any, ...] = ()
+    residuals = ()
     if info.tracked is None:
         out = call.fn(*flat)
     else:
@@ -178,7 +182,7 @@ def _results(
     return _results_of(call.fn(*primals, *numbers))
 
 
-def _results_of(out: tuple[jax.Array, ...] | jax.Array | Guarded) -> tuple[Any, ...]:
+def _results_of(out: tuple[jax.Array, ...] | jax.Array | Guarded) -> tuple[Operand, ...]:
     if isinstance(out, Guarded):
         out = out.outs
     return tuple(out) if isinstance(out, (tuple, list)) else (out,)
@@ -190,7 +194,7 @@ def _pushed(
     primals: Sequence[object],
     tangents: Sequence[object],
     numbers: Sequence[object],
-) -> Sequence[Any]:
+) -> Operands:
     """By ``jax.jvp`` of the kernel."""
     places = [i for i, m in enumerate(mine) if m]
 
@@ -207,11 +211,11 @@ def _transposed(
     info: Info,
     mine: Sequence[bool],
     outs: Sequence[Aval],
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    numbers: Sequence[Any],
-    saved: Sequence[Any],
-) -> list[Any] | None:
+    primals: Operands,
+    tangents: Operands,
+    numbers: Operands,
+    saved: Sequence[jax.Array],
+) -> list[Operand] | None:
     """By the transposed gradient rule; None where JAX cannot transpose it."""
     if info.tracked is not None:
         info = info.tracked.extra
@@ -222,7 +226,7 @@ def _transposed(
     if axes:
         primals, saved = [varying(x, axes) for x in primals], [varying(x, axes) for x in saved]
 
-    def pull(*cotangents: Any) -> list[jax.Array]:
+    def pull(*cotangents: jax.Array) -> list[jax.Array]:
         there = iter(cotangents)
         full = [conjugate(next(there)) if g else None for g in given]
         return [

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -100,7 +99,9 @@ def hosted(
             lambda *operands, **params: jax.jit(functools.partial(formula, **params))(*operands)
         )
 
-        def described(*avals: Any, **params: object) -> Any:
+        def described(
+            *avals: Array | jax.core.ShapedArray, **params: object
+        ) -> jax.core.ShapedArray:
             if elementwise if keeps is None else keeps:
                 return jax.core.ShapedArray(avals[0].shape, avals[0].dtype)
             if shape is not None:
@@ -125,7 +126,9 @@ def hosted(
             ]
             return primitive.bind(*moved, **params), 0
 
-        def jvp(primals: tuple[Array, ...], tangents: tuple[object, ...], **params: Any) -> object:
+        def jvp(
+            primals: tuple[Array, ...], tangents: tuple[object, ...], **params: object
+        ) -> object:
             if described(*primals, **params).dtype.kind in "iub":  # places and orders
                 found = primitive.bind(*primals, **params)
                 return found, ad.Zero(jax.core.ShapedArray(found.shape, jax.dtypes.float0))

@@ -4,7 +4,7 @@ kernel."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,11 @@ from ._declare import (
 )
 from ._flags import flags_of
 from ._numeric import zeros_and_ones
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Operands, Row, Values
+    from ._declare import Guard, Param
+
 
 #: Entries of a layout: how one parameter was given. Statics stand as ``Fixed``.
 T = "T"  # a tensor
@@ -126,9 +131,9 @@ class Info:
         "shown",
     )
 
-    def __init__(self, op: Op, layout: tuple[Any, ...]) -> None:
+    def __init__(self, op: Op, layout: Row) -> None:
         self.op, self.layout = op, layout
-        self.vjps: dict[Any, Call] = {}
+        self.vjps = {}
         self.known: dict[Any, tuple[tuple[Aval, ...], tuple[Aval, ...]]] = {}
         self.kernel: Any = None
         self.saved: tuple[bool, ...] = ()
@@ -141,10 +146,10 @@ class Info:
         self.differentiable = op.differentiable
         self.name = op.name
         self.shown = op.shown
-        self.masks: dict[Any, tuple[bool, ...]] = {}
+        self.masks = {}
 
 
-_calls: dict[tuple[Op, tuple[Any, ...]], Call] = {}
+_calls: dict[tuple[Op, Row], Call] = {}
 #: Caches of calls that the binding keeps for each op, emptied with ``_calls``.
 caches: list[dict[Any, Any]] = [_families.families]
 
@@ -175,7 +180,7 @@ def call_of(op: Op, layout: tuple[object, ...]) -> Call:
     return found
 
 
-def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
+def _make(op: Op, layout: Row, forward: bool) -> Call:
     info = Info(op, layout)
     names = _operand_names(op, layout)
     saves = op.saves
@@ -196,7 +201,7 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
 
     def fn(*flat: object) -> tuple[jax.Array, ...] | jax.Array | Guarded:
         operands = GivenOperands(op, layout, flat[:n], flat[n:])
-        guards: list[Any] = []
+        guards = []
         with collecting(guards):
             out = body(*operands.args, **operands.kwargs)  # type: ignore[misc]
         if operands.narrow is not None:
@@ -254,7 +259,7 @@ def _identity(op: Op, layout: tuple[object, ...], forward: bool) -> str | None:
     )
 
 
-def statics_of(layout: tuple[object, ...]) -> tuple[Any, ...]:
+def statics_of(layout: tuple[object, ...]) -> Row:
     return tuple([entry.value for entry in layout if isinstance(entry, Fixed)])
 
 
@@ -263,7 +268,7 @@ def strongly_typed(x: jax.Array) -> jax.Array:
     return lax.convert_element_type(x, x.dtype) if x.weak_type else x
 
 
-def _operand_names(op: Op, layout: tuple[Any, ...]) -> list[str]:
+def _operand_names(op: Op, layout: Row) -> list[str]:
     """The parameter of each tensor operand, in flat order."""
     names: list[str] = []
     for p, entry in zip(op.params, layout, strict=True):
@@ -274,11 +279,11 @@ def _operand_names(op: Op, layout: tuple[Any, ...]) -> list[str]:
     return names
 
 
-def _is_number(p: Any, entry: tuple[bool, ...] | Fixed | str | None) -> bool:
+def _is_number(p: Param, entry: tuple[bool, ...] | Fixed | str | None) -> bool:
     return isinstance(entry, str) and entry is not T and p.kind not in (STATIC, DTYPE)
 
 
-def _number_kinds(op: Op, layout: tuple[Any, ...]) -> list[str]:
+def _number_kinds(op: Op, layout: Row) -> list[str]:
     return [e for p, e in zip(op.params, layout, strict=True) if _is_number(p, e)]
 
 
@@ -292,9 +297,7 @@ class GivenOperands:
 
     __slots__ = ("args", "kwargs", "narrow", "slots", "origins")
 
-    def __init__(
-        self, op: Op, layout: tuple[Any, ...], arrays: Sequence[Any], numbers: Sequence[Any]
-    ) -> None:
+    def __init__(self, op: Op, layout: Row, arrays: Operands, numbers: Sequence[object]) -> None:
         if op.admits is not None:
             op.admits(dict(zip(_operand_names(op, layout), arrays, strict=True)))
         target = _target(op, layout, arrays)
@@ -310,11 +313,11 @@ class GivenOperands:
         shape_ndim = self._ndim(op, layout, arrays) if op.broadcast else 0
         self.args: list[Any] = []
         self.kwargs: dict[str, Any] = {}
-        self.slots: list[tuple[tuple[int, ...], Any]] = []
+        self.slots = []
         #: What the kernel gets of each operand and number, in the order in which the engine counts
         #: them, with the dtype it came in.
-        self.origins: list[tuple[Any, Any]] = []
-        taken: list[tuple[Any, Any]] = []
+        self.origins = []
+        taken = []
         next_array, next_number = iter(arrays).__next__, iter(numbers).__next__
 
         promoted = op.promote if isinstance(op.promote, tuple) else None
@@ -361,7 +364,7 @@ class GivenOperands:
                 self.args.append(value)
         self.origins += taken
 
-    def span(self, g: Any) -> tuple[Any, ...] | None:
+    def span(self, g: Guard) -> tuple[object, ...] | None:
         """The span of a guard as the engine wants it: which operand or number it is about. None
         where that is not told by its elements."""
         for at, (a, given) in enumerate(self.origins):
@@ -389,7 +392,7 @@ class GivenOperands:
         return None
 
     @staticmethod
-    def _ndim(op: Op, layout: tuple[object, ...], arrays: Sequence[Any]) -> int:
+    def _ndim(op: Op, layout: tuple[object, ...], arrays: Sequence[jax.Array]) -> int:
         return len(broadcast_shapes(*[a.shape for a in arrays]))
 
 
@@ -466,12 +469,12 @@ def _number(
     return cast(value, target)
 
 
-def _given(op: Op, layout: tuple[object, ...]) -> list[Any]:
+def _given(op: Op, layout: tuple[object, ...]) -> Values:
     """The entries of the operands that are either all tensors or all numbers."""
     return [e for p, e in zip(op.params, layout, strict=True) if p.name in op.alike]
 
 
-def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype | None:
+def _target(op: Op, layout: Row, arrays: Sequence[jax.Array]) -> np.dtype | None:
     """The dtype that the op's operands are cast to, or None if it takes them as they come."""
     if op.promote is None:
         return None
@@ -540,7 +543,7 @@ def _options(op: Op, layout: tuple[object, ...]) -> dict[str, object]:
     }
 
 
-def _becomes_float(op: Op, layout: tuple[Any, ...]) -> bool:
+def _becomes_float(op: Op, layout: Row) -> bool:
     """Whether integers and bool are promoted to the default dtype."""
     if op.promote == UNLESS_ROUNDED:
         return all(

@@ -6,13 +6,16 @@ give differs between devices where anything that they look at does (``_mapped.py
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from ._mapped import axes_of_types, in_mesh, varying, varying_alike
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Operand, Row, Tree
 
 
 def _settled(body: Any, init: object) -> Any:
@@ -26,7 +29,7 @@ def _settled(body: Any, init: object) -> Any:
         init = grown
 
 
-def scan(f: Any, init: Any, xs: object = None, *args: Any, **kwargs: object) -> Any:
+def scan(f: Function, init: Tree, xs: object = None, *args: Any, **kwargs: object) -> Row:
     """``jax.lax.scan``."""
     with jax.disable_jit(False):
         init = varying_alike(init, xs)
@@ -47,7 +50,7 @@ def fori_loop(
         return lax.fori_loop(lower, upper, body_fun, init, **kwargs)
 
 
-def while_loop(cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
+def while_loop(cond_fun: Operand, body_fun: Operand, init_val: Any) -> Any:
     """``jax.lax.while_loop``."""
     with jax.disable_jit(False):
         init = varying_alike(init_val, ())
@@ -65,7 +68,7 @@ def cond(
     true_fun: Callable[..., object],
     false_fun: Callable[..., object],
     *operands: object,
-) -> Any:
+) -> Row:
     """``jax.lax.cond``, whose results differ between devices wherever those of one branch do."""
     if not in_mesh():
         return lax.cond(pred, true_fun, false_fun, *operands)

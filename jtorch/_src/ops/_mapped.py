@@ -4,7 +4,6 @@ explicit axes how they are cut."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 
@@ -14,7 +13,7 @@ def axes_of(values: Sequence[object]) -> frozenset[str]:
     return axes_of_types([jax.typeof(x) for x in values if isinstance(x, jax.core.Tracer)])
 
 
-def axes_of_types(types: Sequence[Any]) -> frozenset[str]:
+def axes_of_types(types: Sequence[jax.core.ShapedArray]) -> frozenset[str]:
     """The axes over which values of some of the types differ."""
     return frozenset().union(*[t.manual_axis_type.varying for t in types])
 

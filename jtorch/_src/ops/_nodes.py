@@ -9,14 +9,17 @@ although they are one node here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...autograd.tape import Node
 
 
 class Made:
     """The call that a node records: what was given for its parameters, the avals of its operands,
     and which of these require grad."""
 
-    def __init__(self, node: Any) -> None:
+    def __init__(self, node: Node) -> None:
         info = node.call.extra
         self.layout: dict[str, Any] = {
             p.name: entry for p, entry in zip(info.op.params, info.layout, strict=False)

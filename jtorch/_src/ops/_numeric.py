@@ -123,7 +123,7 @@ def cast(x: Array, dtype: Any) -> Array:
     )
 
 
-def zeros_and_ones(x: Array, dtype: Any) -> Array:
+def zeros_and_ones(x: Array, dtype: np.dtype) -> Array:
     """Bool elements as numbers.
 
     XLA turns the product of a cast bool with something into a choice between that and 0, which is
@@ -133,7 +133,7 @@ def zeros_and_ones(x: Array, dtype: Any) -> Array:
     return jnp.where(x, np.ones((), dtype), np.zeros((), dtype))
 
 
-def rounded(x: Array, dtype: Any) -> Array:
+def rounded(x: Array, dtype: np.dtype) -> Array:
     """``x``, computed in float32, as ``dtype``: really rounded to a half, where a plain cast back
     and forth may be optimised away."""
     if x.dtype == dtype:

@@ -11,11 +11,15 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Operands, Row
+
 
 #: Fewer operands or results than this are compiled together.
 MANY = 24
@@ -28,7 +32,7 @@ Piecewise = Callable[..., Any]
 class InPieces:
     """Stands in the place of a call's compiled kernel."""
 
-    def __init__(self, whole: Any, piecewise: Piecewise, statics: tuple[Any, ...]) -> None:
+    def __init__(self, whole: Any, piecewise: Piecewise, statics: Row) -> None:
         self.whole, self.piecewise, self.statics = whole, piecewise, statics
         self.eval_shape, self.trace, self.lower, self.clear_cache = (
             whole.eval_shape,
@@ -66,7 +70,7 @@ def _joined(arrays: Sequence[Any], dim: int, stack: bool) -> Any:
     return jnp.stack(arrays, dim) if stack else jnp.concatenate(arrays, dim)
 
 
-def elements(arrays: Sequence[Any], dim: int) -> tuple[object, ...] | None:
+def elements(arrays: Operands, dim: int) -> tuple[object, ...] | None:
     """Every element of a dimension, which disappears."""
     (x,) = arrays
     dim %= x.ndim
@@ -75,7 +79,7 @@ def elements(arrays: Sequence[Any], dim: int) -> tuple[object, ...] | None:
     )
 
 
-def parts(arrays: Sequence[Any], sizes: Sequence[int], dim: int) -> tuple[Any, ...] | None:
+def parts(arrays: Operands, sizes: Sequence[int], dim: int) -> Row | None:
     """Consecutive parts of a dimension. Parts of many different sizes would each need a program of
     their own."""
     if len(sizes) < MANY or len(set(sizes)) > MANY // 2:
@@ -87,7 +91,7 @@ def parts(arrays: Sequence[Any], sizes: Sequence[int], dim: int) -> tuple[Any, .
     )
 
 
-def joined(arrays: Sequence[Any], dim: int, stack: bool) -> Any:
+def joined(arrays: Operands, dim: int, stack: bool) -> Any:
     """Arrays of one shape and dtype, joined in groups, and these in groups again."""
     if len(arrays) < 2 * MANY or any(
         a.shape != arrays[0].shape or a.dtype != arrays[0].dtype for a in arrays
@@ -114,16 +118,14 @@ FORWARD: dict[str, Piecewise] = {
 }
 
 
-def _split_join(arrays: Sequence[Any], avals: Sequence[Any], dim: int) -> tuple[object, ...] | None:
+def _split_join(arrays: Operands, avals: Sequence[Any], dim: int) -> tuple[object, ...] | None:
     (g,) = arrays
     if any(a.ndim != g.ndim or a.dtype != g.dtype for a in avals):
         return None
     return parts(arrays, [a.shape[dim % g.ndim] for a in avals], dim)
 
 
-def _split_stack(
-    arrays: Sequence[Any], avals: Sequence[Any], dim: int
-) -> tuple[object, ...] | None:
+def _split_stack(arrays: Operands, avals: Sequence[Any], dim: int) -> tuple[object, ...] | None:
     return elements(arrays, dim) if all(a.dtype == arrays[0].dtype for a in avals) else None
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,10 @@ from jax import lax
 from ..engine.intervals import in_range
 from ._declare import Array
 from ._remainder import whole_modulo, whole_quotient
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
 
 #: Windows of more taps are reduced one dimension after the other.
 _MAX_TAPS = 32
@@ -212,7 +216,7 @@ def _argmax_gathered(
     return best, chosen
 
 
-def _numbers(sizes: tuple[int, ...]) -> Any:
+def _numbers(sizes: tuple[int, ...]) -> ModuleType:
     """NumPy, which computes while the kernel is traced, where all sizes are known."""
     return np if all(type(n) is int for n in sizes) else jnp
 

@@ -10,7 +10,7 @@ sums over time is one product for the whole sequence.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,10 @@ from . import _loops
 from ._declare import Array
 from ._matrix import by_weight, over_rows, product, unrounded
 from ._numeric import wide
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row
+
 
 State = tuple[Array, ...]  # h, and for LSTM c
 
@@ -248,7 +252,7 @@ def run_back(
     )
     zero = jnp.zeros((), within)
 
-    def body(d: State, at: Any) -> tuple[State, Any]:
+    def body(d: State, at: Row) -> tuple[State, Any]:
         d_out_t, x_part_t, kept_t, before_t, after_t, mask_t = at
         factors_t = cell.slopes(
             x_part_t, *jax.tree.map(lambda a: a.astype(within), (kept_t, before_t, after_t))

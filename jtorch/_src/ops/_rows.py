@@ -6,13 +6,17 @@ tracing such a kernel, and programs on graphs trace them for new sizes in each s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jax import lax
 
 from ._sizes import fewer
 from ._sizes import numbers as known
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row
+
 
 Array = Any
 
@@ -25,7 +29,7 @@ _WRITTEN: dict[str, Callable[..., Array]] = {
 }
 
 
-def positions_of_rows(x: Array, index: tuple[Any, ...]) -> Array | None:
+def positions_of_rows(x: Array, index: Row) -> Array | None:
     """The positions that ``index`` names rows of ``x`` by; None where it says more or is one
     number, or sizes are unknown or zero."""
     if len(index) != 1 or isinstance(index[0], slice) or not x.ndim or not index[0].ndim:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,6 +21,10 @@ from . import _loops
 from ._declare import Array
 from ._hosted import INTEGERS, hosted
 from ._sizes import fewer, numbers
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
+
 
 #: Smaller arrays are scanned by XLA: there is nothing to gain.
 SMALLEST = 4096
@@ -35,7 +39,7 @@ def running(
     axis: int,
     combine: Combine,
     scan: Callable[..., Array],
-    total: Any = None,
+    total: Function | None = None,
     reverse: bool = False,
 ) -> Array:
     """``combine`` applied along an axis, from the first element to each; ``scan`` is XLA's function

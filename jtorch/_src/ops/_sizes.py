@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +14,9 @@ from jax.extend.core import InconclusiveDimensionOperation
 
 from ..engine import supposing
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand
+
 
 def fewer(n: object, limit: int) -> bool:
     """Whether ``n < limit``; a size that is not known counts as large. Ask only where what is done
@@ -21,7 +24,7 @@ def fewer(n: object, limit: int) -> bool:
     return n < limit if type(n) is int and type(limit) is int else supposing.is_fewer(n, limit)
 
 
-def counted(n: object, dtype: Any) -> Any:
+def counted(n: object, dtype: np.dtype) -> Operand:
     """A size as a number of ``dtype``."""
     return dtype.type(n) if type(n) is int else jnp.asarray(n, dtype)
 
@@ -44,7 +47,7 @@ def numbers(*sizes: object) -> bool:
     return supposing.is_supposing() or all(type(n) is int for n in sizes)
 
 
-def counting(n: object) -> Any:
+def counting(n: object) -> Operand:
     """``arange(n)``: of NumPy for a size that is known, else a value of the program."""
     return np.arange(n) if type(n) is int else lax.broadcasted_iota(np.int64, (n,), 0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +27,10 @@ from ._pooling import (
     window_sum,
 )
 from ._sizes import counted, counting, numbers
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand, Tree
+
 
 Sizes = int | tuple[int | None, ...] | None
 
@@ -363,7 +367,7 @@ def _adaptive_argmax(
 
 
 def _ranges_argmax(
-    x: Array, places: Array, axis: int, start: Any, end: Array | np.ndarray
+    x: Array, places: Array, axis: int, start: Operand, end: Array | np.ndarray
 ) -> tuple[Array, Array]:
     if not isinstance(end, np.ndarray):
         return _varying_argmax(x, places, axis, start, end)
@@ -397,7 +401,7 @@ def _varying_argmax(
 
 def _adaptive_max(
     function: str, n: int, input: Array, output_size: Sizes, return_indices: bool
-) -> Any:
+) -> Tree:
     values, places = _adaptive_argmax(function, n, input, output_size)
     return (values, places) if return_indices else values
 

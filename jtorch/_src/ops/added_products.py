@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,6 +26,9 @@ from ._matrix import (
 )
 from ._numeric import scalar_name
 from .matmul import _check_addend, _check_batches, _matmul_rule, _mm_first, _mm_second, _mT, _t
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 @op(
@@ -217,7 +220,7 @@ def addbmm(
     )
 
 
-def _repeated(g: Any, batch: Any) -> Any:
+def _repeated(g: Tensor, batch: Tensor) -> Any:
     return A.expand.default(A.unsqueeze.default(g, 0), [batch._aval.shape[0], *g._aval.shape])
 
 

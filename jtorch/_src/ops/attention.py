@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +20,10 @@ from ._matrix import cpp_name, product, unrounded
 from ._nodes import Made
 from ._numeric import scalar_name
 from ._sizes import fewer
+
+if TYPE_CHECKING:
+    from ..engine.values import Aval
+
 
 #: Above this many probabilities they are computed again in the backward pass instead of being kept.
 _KEEP_AT_MOST = 1 << 26
@@ -67,7 +71,13 @@ def _check(
 BOTH = "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
 
 
-def fits_fused(query: Any, key: Any, value: Any, attn_mask: Any, enable_gqa: bool) -> bool:
+def fits_fused(
+    query: Array | Aval,
+    key: Array | Aval,
+    value: Array | Aval,
+    attn_mask: Array | Aval | None,
+    enable_gqa: bool,
+) -> bool:
     """Whether torch's fast kernel for the CPU, which allows a mask beside ``is_causal``, takes
     operands of these shapes."""
     shapes = [x.shape for x in (query, key, value)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -12,6 +12,9 @@ from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import cast
 from ._nodes import by_operand
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 @op(
@@ -48,7 +51,7 @@ def _to_copy(input: Array, dtype: Dtype) -> Array:
     return cast(input, dtype)
 
 
-def _to(g: Any, self_: Any) -> object:
+def _to(g: Tensor, self_: Any) -> object:
     if g._aval.torch_dtype.is_complex and not self_.dtype.is_complex:
         g = D.real(g)
         if g._aval.torch_dtype is self_.dtype:

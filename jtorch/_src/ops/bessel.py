@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import jax.scipy.special as jsp
@@ -19,6 +19,10 @@ from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import by_scipy, hosted
 from ._numeric import require, require_full, wide
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+
 
 _special = functools.partial(unary, namespace="special", method=False)
 #: Functions for which torch has no derivative.
@@ -135,7 +139,7 @@ derivative(
 defvjp(i1, _i1_rule)
 
 
-def _tiny(self: Any) -> tuple[object, object]:
+def _tiny(self: Tensor) -> tuple[object, object]:
     """Where a number is far enough from zero to divide by, and the number there."""
     dtype = self._aval.torch_dtype
     far = A.gt.Scalar(A.abs.default(self), finfo(dtype).eps)

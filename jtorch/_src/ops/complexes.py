@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +18,9 @@ from ._numeric import default_float, is_complex, is_float, scalar_name, zeros_wh
 from .pointwise import neg
 from .signs import sgn
 from .views import geometry_same, view
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 def _is_real(dtype: np.dtype) -> bool:
@@ -141,7 +144,7 @@ def _angle_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(angle, _angle_rule)
 
 
-def _angle_formula(g: object, self: Any) -> object:
+def _angle_formula(g: object, self: Tensor) -> object:
     if not self._aval.torch_dtype.is_complex:
         return A.zeros_like.default(self, memory_format=preserve_format)
     squared = A.pow.Tensor_Scalar(A.abs.default(self), 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -91,7 +90,7 @@ def _widened(low: Array, high: Array, by: float) -> tuple[Array, Array]:
 
 
 def _count(
-    places: Sequence[Array], weight: Array | None, sizes: Sequence[int], dtype: Any
+    places: Sequence[Array], weight: Array | None, sizes: Sequence[int], dtype: np.dtype | type
 ) -> Array:
     """Counts (or sums of weights) of points by their bin in each dimension; a bin past the last
     leaves a point out."""

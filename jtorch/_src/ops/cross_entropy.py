@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,9 @@ from ._kernel import cast
 from ._losses import REDUCTIONS, reduced, reduction_of, warn_of_reduction
 from ._nodes import Made
 from ._numeric import is_float, number, require, scalar_name, unsupported, wide
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand
 
 
 def _check_weight(weight: Array | None, classes: int) -> None:
@@ -115,7 +118,7 @@ class _Classes:
         inside = jnp.clip(self.index, 0, self.classes - 1)
         return jnp.squeeze(jnp.take_along_axis(x, inside, self.axis, mode="clip"), self.axis)
 
-    def hot(self, where: Any, otherwise: Any) -> Array:
+    def hot(self, where: Operand, otherwise: Operand) -> Array:
         """``where`` at the classes, ``otherwise`` elsewhere. A comparison, which vectorises and
         fuses, where scattering does not."""
         shape = [1] * self.x.ndim

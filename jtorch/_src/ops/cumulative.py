@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -23,8 +23,12 @@ from ._hosted import hosted
 from ._numeric import default_float, is_complex, is_float, unsupported, wide
 from ._running import COLUMNS, running, running_extremum
 
+if TYPE_CHECKING:
+    from ...core import Tensor
+    from ..facts.kinds import Function
 
-def _scanned(x: Array, axis: int, scan: Any) -> Array:
+
+def _scanned(x: Array, axis: int, scan: Function) -> Array:
     """``scan(x, axis)`` for inputs of any rank; a 0-dim one is its own scan."""
     return scan(x, axis) if x.ndim and x.size else x
 
@@ -152,8 +156,8 @@ def _reversed_sum(x: object, dim: int) -> object:
 
 
 def _cumprod_formula(
-    g: object, self: Any, dim: int, result: object, grads: object, node: object
-) -> Any:
+    g: object, self: Tensor, dim: int, result: object, grads: object, node: object
+) -> object:
     if self._aval.size <= 1 or self._aval.shape[dim] == 1:
         return g
     if D.recorded():
@@ -193,7 +197,7 @@ def _cumsum_rule(
 defvjp(cumsum, _cumsum_rule, saves=())
 
 
-def _cumsum_formula(g: Any, dim: int) -> object:
+def _cumsum_formula(g: Tensor, dim: int) -> object:
     if not g._aval.ndim or g._aval.size <= 1:
         return g
     return A.flip.default(A.cumsum.default(A.flip.default(g, [dim]), dim), [dim])
@@ -202,7 +206,7 @@ def _cumsum_formula(g: Any, dim: int) -> object:
 derivative(A.cumsum, self=_cumsum_formula)
 
 
-def _running_extremum(name: str, input: Array, dim: int, scan: Any) -> tuple[Array, Array]:
+def _running_extremum(name: str, input: Array, dim: int, scan: Function) -> tuple[Array, Array]:
     axis = canonical_dim(dim, input.ndim)
     if is_complex(input):
         raise unsupported(f"{name}_cpu", input)
@@ -283,7 +287,7 @@ def _extremum_rule(
     return (put_along(g[0], residuals[0], axis, input.shape[axis]),)
 
 
-def _keeping_indices(kernel: Any) -> Any:
+def _keeping_indices(kernel: Function) -> Callable[..., object]:
     def fwd(input: Array, dim: int) -> tuple[Any, tuple[Array]]:
         values, indices = kernel(input, dim)
         return (values, indices), (indices,)
@@ -428,7 +432,7 @@ def _logcumsumexp_rule(g: Array, result: Array, input: Array, dim: int) -> tuple
 defvjp(logcumsumexp, _logcumsumexp_rule, saves=("input", "result"))
 
 
-def _logcumsumexp_formula(g: Any, self: object, dim: int, result: object) -> object:
+def _logcumsumexp_formula(g: Tensor, self: object, dim: int, result: object) -> object:
     if not g._aval.ndim or not g._aval.size:
         return g
     dtype = g._aval.torch_dtype
@@ -437,7 +441,7 @@ def _logcumsumexp_formula(g: Any, self: object, dim: int, result: object) -> obj
     above = A.where.self(A.gt.Scalar(g, 0), size, lowest)
     below = A.where.self(A.lt.Scalar(g, 0), size, lowest)
 
-    def part(logs: object) -> Any:
+    def part(logs: object) -> object:
         back = A.flip.default(A.sub.Tensor(logs, result), [dim])
         sums = A.flip.default(A.logcumsumexp.default(back, dim), [dim])
         return A.exp.default(A.add.Tensor(sums, self))

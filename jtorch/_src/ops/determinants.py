@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +13,10 @@ from ._declare import Array, op
 from ._derivatives import A, D, derivative
 from ._linalg import check_float, check_square
 from ._numeric import is_complex
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+
 
 aten = A  # where ``A`` is the matrix
 
@@ -158,7 +162,9 @@ def logdet(input: Array) -> Array:
 # ---- derivatives as operators --------------------------------------------------------------------
 
 
-def _diagonal_system(scale: object, A: Any, LU: Any, pivots: object, perturbed: bool) -> object:
+def _diagonal_system(
+    scale: object, A: Tensor, LU: Tensor, pivots: object, perturbed: bool
+) -> object:
     """The matrix ``X`` with ``A^H X = scale I``, by the factors that the determinant was computed
     with."""
     shape = list(A._aval.shape[:-1])
@@ -177,14 +183,14 @@ def _diagonal_system(scale: object, A: Any, LU: Any, pivots: object, perturbed: 
 
 
 def _det_formula(
-    g: object, A: Any, result: object, result1: Any, result2: object, grads: object, node: object
+    g: object, A: Tensor, result: object, result1: Any, result2: object, grads: object, node: object
 ) -> object:
     if D.recorded() or not A._aval.size:
         return D.general(grads, node, A)
     return _diagonal_system(aten.mul.Tensor(g, D.conj(result)), A, result1, result2, True)
 
 
-def _slogdet_formula(A: Any, grads: Any, node: object, result2: Any, result3: object) -> object:
+def _slogdet_formula(A: Tensor, grads: Any, node: object, result2: Any, result3: object) -> object:
     if D.recorded() or A._aval.torch_dtype.is_complex or grads[1] is None or not A._aval.size:
         return D.general(grads, node, A)
     return _diagonal_system(grads[1], A, result2, result3, False)

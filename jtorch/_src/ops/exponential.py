@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,6 +21,10 @@ from ._facts import schemas
 from ._hosted import by_scipy, hosted
 from ._nodes import by_numbers
 from ._numeric import conj, is_complex, require, rounded, wide, zeros_where
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
+
 
 # ---- powers --------------------------------------------------------------------------------------
 
@@ -512,7 +516,7 @@ def _xlogy(x: Array, y: Array) -> Array:
     return _times_log(x, y, jnp.log)
 
 
-def _times_log(x: Array, y: Array, log: Any, one: int = 1) -> Array:
+def _times_log(x: Array, y: Array, log: Function, one: int = 1) -> Array:
     """``x * log(y)``, 0 where x is; ``one`` is what has the logarithm 0. JAX's derivatives at 0 are
     the logarithm, too."""
     zero = x == 0
@@ -526,7 +530,9 @@ def _xlogy_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, A
     return _slope_where_zero((input == 0) & (other <= 0), g, other, jnp.log, 1), g * input / other
 
 
-def _slope_where_zero(none: Array, g: Array, y: Array, log: Any, one: int) -> Array:
+def _slope_where_zero(
+    none: Array, g: Array, y: Array, log: Callable[..., object], one: int
+) -> Array:
     """``g * log(y)``, 0 where there is ``none``; so it is when ``g`` is a tangent and the product
     comes after the choice."""
     return zeros_where(none, _times_log(g, jnp.where(none, jnp.asarray(one, y.dtype), y), log, one))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +15,10 @@ from ._facts import schemas
 from ._hosted import REALS, hosted
 from ._nodes import Made, by_operand
 from ._numeric import is_bool, is_complex, require, scalar_name, zeros_where
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Named
+
 
 # ---- the larger and the smaller ------------------------------------------------------------------
 
@@ -81,7 +85,7 @@ def _minimum_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array,
 defvjp(maximum, _maximum_rule)
 
 
-def _larger(smaller: Callable[..., object]) -> Any:
+def _larger(smaller: Callable[..., object]) -> Callable[..., object]:
     """The gradient of one operand of ``maximum``: half where both are equal, none where it is the
     other one."""
 
@@ -161,7 +165,7 @@ def _fmin_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Ar
 defvjp(fmax, _fmax_rule)
 
 
-def _numbered(better: Callable[..., object]) -> Any:
+def _numbered(better: Callable[..., object]) -> Named:
     """The gradients of ``fmax`` and ``fmin``, which prefer what is a number."""
 
     def chosen(self: object, other: object) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +15,10 @@ from ._declare import Array, op
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._nodes import Made, Rule
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+
 
 Sizes = int | tuple[int, ...] | None
 
@@ -768,7 +772,7 @@ def ihfft2(
 # ------------------------------------------------------------------------- derivatives as operators
 
 
-def _fft_r2c(g: Any, self_: Any, dim: Any, normalization: int, onesided: bool) -> Any:
+def _fft_r2c(g: Tensor, self_: Any, dim: Any, normalization: int, onesided: bool) -> Any:
     if onesided:
         last = dim[-1] % self_.ndim
         half, whole = g._aval.shape[last], self_.shape[last]
@@ -781,7 +785,7 @@ def _fft_r2c(g: Any, self_: Any, dim: Any, normalization: int, onesided: bool) -
     return D.real(A._fft_c2c.default(g, dim, normalization, False))
 
 
-def _fft_c2r(g: Any, dim: Any, normalization: int) -> Any:
+def _fft_c2r(g: Tensor, dim: Any, normalization: int) -> Any:
     found = A._fft_r2c.default(g, dim, normalization, True)
     twice = g._aval.shape[dim[-1]] - found._aval.shape[dim[-1]]
     if twice > 0:

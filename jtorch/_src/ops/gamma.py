@@ -6,7 +6,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,9 @@ from ._facts import schemas
 from ._hosted import by_scipy, hosted
 from ._numeric import require, wide
 from .special import _zeta
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 @unary(inplace=True, aliases=("special.gammaln",), saves=("input",), aten="lgamma")
@@ -283,7 +286,7 @@ def _mvlgamma_rule(g: Array, _: None, input: Array, p: int) -> tuple[Array]:
 defvjp(mvlgamma, _mvlgamma_rule)
 
 
-def _mvlgamma_formula(g: object, self: Any, p: int) -> object:
+def _mvlgamma_formula(g: object, self: Tensor, p: int) -> object:
     dtype, device = self._aval.torch_dtype, of_placement(self._aval.device)
     shifts = A.arange.start_step(
         -p / 2.0 + 0.5, 0.5, 0.5, dtype=dtype, layout=strided, device=device

@@ -3,7 +3,7 @@ relatives."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,6 +28,9 @@ from .indexing import (
     scalar_name,
 )
 from .scattering import _reduce_at, _reduce_gradients, write, write_rounded_once
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row
 
 
 def _vector_index(name: str, index: Array, *, long: bool = False) -> None:
@@ -271,7 +274,7 @@ def _plain(sizes: tuple[int, ...]) -> str:
     return " ".join(map(str, sizes))
 
 
-def _copy_places(input: Array, axis: int, index: Array) -> tuple[Array, tuple[Any, ...]]:
+def _copy_places(input: Array, axis: int, index: Array) -> tuple[Array, Row]:
     x = as_vector(input)
     message = f"index_copy_(): {_BOUNDS.format(dim=axis, size=x.shape[axis])}"
     return x, at_dim(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,10 @@ from ._derivatives import A, derivative
 from ._nodes import Made
 from ._sizes import counted, counting, numbers, scaled, surely
 from .adaptive_pooling import _adaptive_avg, _adaptive_avg_rule
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
 
 _LINEAR = {"linear": 3, "bilinear": 4, "trilinear": 5}
 _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
@@ -127,7 +131,7 @@ def _take(x: Array, places: np.ndarray, axis: int) -> Array:
 # ------------------------------------------------------------------------------------------- tables
 
 
-def _arrays(*sizes: object) -> Any:
+def _arrays(*sizes: object) -> ModuleType:
     """What computes tables: NumPy while the kernel is traced, or the program where a size
     varies."""
     return np if numbers(*sizes) else jnp

@@ -7,7 +7,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,6 +26,9 @@ from ..facts.errors import canonical_dim
 from ._declare import Array, defvjp, guard, guard_range, op, shape
 from ._derivatives import A, D, derivative
 from ._facts import schemas
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 def _common_dtype(tensors: list[Array]) -> np.dtype:
@@ -173,7 +176,7 @@ def _stack_rule(g: Array, result: None, tensors: list[Array], dim: int = 0) -> t
 defvjp(cat, _cat_rule, saves=())
 
 
-def _cat_formula(g: Any, node: Any, dim: int) -> object:
+def _cat_formula(g: Tensor, node: Any, dim: int) -> object:
     found: dict[int, Any] = {}
     at = 0
     ndim = g._aval.ndim

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,10 @@ from ._facts import schemas
 from ._linalg import adjoint, check_float, check_kernel, check_matrix
 from ._numeric import scalar_name
 from .linalg_solve import permutation, zero_pivot
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+
 
 aten = A  # where ``A`` is the matrix
 
@@ -77,7 +81,7 @@ def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
 
 
 def _qr_formula(
-    A: Any, grads: Any, node: object, mode: str, result: object, result1: object
+    A: Tensor, grads: Any, node: object, mode: str, result: object, result1: object
 ) -> object:
     m, n = A._aval.shape[-2:]
     if mode != "reduced" or m < n or A._aval.torch_dtype.is_complex:
@@ -442,7 +446,7 @@ def _unpacked(packed: Array) -> tuple[Array, Array]:
     return lower, jnp.triu(packed[..., :k, :])
 
 
-def _permutation_matrix(order: Array, dtype: Any) -> Array:
+def _permutation_matrix(order: Array, dtype: np.dtype) -> Array:
     n = order.shape[-1]
     column = jnp.arange(n, dtype=order.dtype).reshape((1,) * (order.ndim - 1) + (n, 1))
     return (order[..., None, :] == column).astype(dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +31,10 @@ from ._linalg import (
 from ._matrix import size_of
 from ._nodes import Made
 from ._numeric import scalar_name
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+
 
 aten = A  # where ``A`` is the matrix
 
@@ -293,7 +297,7 @@ def solve_ex(
     return found, info
 
 
-def _is_one_side(self: Any, other: Any) -> bool:
+def _is_one_side(self: Tensor, other: Any) -> bool:
     """Whether the right side of a system is a vector, or a batch of them."""
     return other.ndim == 1 or (
         self._aval.ndim - 1 == other.ndim and list(self._aval.shape[:-1]) == list(other.shape)
@@ -309,7 +313,7 @@ def _solve_formula(
     result1: object,
     result2: object,
     wants: Any,
-) -> Any:
+) -> object:
     vector = _is_one_side(A, B_)
 
     def matrix(x: object) -> object:
@@ -743,7 +747,7 @@ def matrix_exp(A: Array) -> Array:
     return exponential(A)
 
 
-def _matrix_exp_formula(g: object, self: Any) -> object:
+def _matrix_exp_formula(g: object, self: Tensor) -> object:
     n = self._aval.shape[-1]
     adjoint = D.adjoint(self)
     top = A.cat.default([adjoint, g], -1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,6 +24,11 @@ from ._linalg import (
     zero_where_zero,
 )
 from ._numeric import is_complex, is_integral, scalar_name
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+    from ..facts.kinds import Named
+
 
 aten = A  # where ``A`` is the matrix
 
@@ -140,7 +145,7 @@ defvjp(eigh, lambda g, result, A, UPLO="L": (_eigh_grad(g[0], g[1], *result),))
 
 
 def _eigh_formula(
-    A: Any, grads: Any, node: object, UPLO: str, compute_v: bool, result: object, result1: object
+    A: Tensor, grads: Any, node: object, UPLO: str, compute_v: bool, result: object, result1: object
 ) -> object:
     values, vectors = grads
     if values is None and vectors is None:
@@ -208,7 +213,7 @@ defvjp(
 
 
 #: JAX before 0.10.2 does not differentiate eigenvectors, and does not ask.
-_DERIVATIVES: dict[str, Any] = (
+_DERIVATIVES: Named = (
     {"enable_eigvec_derivs": True}
     if "enable_eigvec_derivs" in signature(lapack.eig).parameters
     else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +32,10 @@ from ._nodes import Made, by_reduction, by_weight
 from ._numeric import default_float, number, quotient, require, scalar_name
 from .pointwise import NO_BOOL_MINUS, no_bools
 
+if TYPE_CHECKING:
+    from ...core import Tensor
+    from ..facts.kinds import Arguments
+
 
 def _warn_of_sizes(
     input: Any,
@@ -51,7 +55,7 @@ def _warn_of_sizes(
         warn_of_reduction(reduction, size_average, reduce)
 
 
-def _warn_of_paired_sizes(input: Any, target: Any, reduction: str) -> None:
+def _warn_of_paired_sizes(input: Tensor, target: Tensor, reduction: str) -> None:
     _warn_of_sizes(input, target, reduction)
 
 
@@ -530,7 +534,7 @@ def _scored(x: Array, target: Array, weight: Array | None) -> Array:
 
 
 @_scored.defjvp
-def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
+def _(primals: Arguments, tangents: Arguments) -> tuple[Array, Array]:
     x, target, weight = primals
     dx, dt, dw = tangents
     made = _scored(x, target, weight)
@@ -598,7 +602,7 @@ def binary_cross_entropy_with_logits(
 
 
 def _bce_logits_formula(
-    g: object, self: Any, target: object, weight: object, pos_weight: object, reduction: int
+    g: object, self: Tensor, target: object, weight: object, pos_weight: object, reduction: int
 ) -> object:
     if pos_weight is None:
         found = A.mul.Tensor(A.sub.Tensor(A.sigmoid.default(self), target), g)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 from jax import lax
@@ -30,6 +30,9 @@ from ._matrix import (
 )
 from ._nodes import Made
 from ._numeric import conj, scalar_name
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 def _node_of_product(made: Made) -> str:
@@ -290,7 +293,7 @@ def _mm_first(g: object, mat2: object, mat1_: object, alpha: object) -> object:
     return D.times(A.mm.default(g, _t(mat2)), D.conj(alpha))
 
 
-def _mm_second(g: Any, mat1: Any, mat2_: object, alpha: int) -> Any:
+def _mm_second(g: Tensor, mat1: Tensor, mat2_: object, alpha: int) -> Tensor:
     """The gradient of the second factor of a matrix product."""
     if _by_columns(mat2_):
         return D.times(A.t.default(A.mm.default(A.t.default(g), D.conj(mat1))), D.conj(alpha))

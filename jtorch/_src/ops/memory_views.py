@@ -4,7 +4,7 @@ of numbers, as another dtype."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +17,10 @@ from ._derivatives import A, D, derivative
 from ._numeric import scalar_name
 from ._sizes import fewer
 from .views import Ints, _put_permute, view
+
+if TYPE_CHECKING:
+    from ..aten.recording import About, OperatorNode
+
 
 # ---- strides -------------------------------------------------------------------------------------
 
@@ -119,12 +123,12 @@ def _overlaps(size: list[int], stride: list[int]) -> bool:
 
 def _as_strided_formula(
     g: object,
-    self_: Any,
+    self_: About,
     size: list[int],
     stride: list[int],
     storage_offset: int,
     grads: object,
-    node: Any,
+    node: OperatorNode,
 ) -> object:
     begin = self_.offset
     start = begin if storage_offset is None else storage_offset
@@ -243,7 +247,7 @@ def _memory(input: Array, order: tuple[int, ...]) -> Array:
 # ---- types ---------------------------------------------------------------------------------------
 
 
-def _complex_of(real_dtype: Any) -> object:
+def _complex_of(real_dtype: np.dtype) -> object:
     return {
         np.dtype("float32"): np.dtype("complex64"),
         np.dtype("float64"): np.dtype("complex128"),
@@ -403,7 +407,7 @@ def _put_view_dtype(parent: Array, value: Array, dtype: object) -> Array:
     return _bitcast(value, parent.dtype)
 
 
-def _bitcast(x: Array, dtype: Any) -> Array:
+def _bitcast(x: Array, dtype: np.dtype) -> Array:
     old, new = np.dtype(x.dtype), np.dtype(dtype)
     if old == new:
         return x

@@ -129,7 +129,7 @@ def _by_products(
     mean: Array,
     scale: Array,
     dims: tuple[int, ...],
-    dtype: Any,
+    dtype: np.dtype,
     weight: Array | None,
     bias: Array | None,
 ) -> tuple[Array | None, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +17,10 @@ from ._facts import schemas
 from ._linalg import check_asked
 from ._numeric import is_complex, scalar_name, wide
 from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+    from ..facts.kinds import Operand
 
 
 def _order_text(p: float) -> str:
@@ -208,7 +212,7 @@ defvjp(vector_norm, _vector_norm_rule, saves=("input", "result"))
 
 
 def norm_formula(
-    g: object, self: Any, ord: Any, dim: object, keepdim: object, result: object
+    g: object, self: Tensor, ord: Operand, dim: object, keepdim: object, result: object
 ) -> object:
     """The gradient of a vector norm."""
     ndim = self._aval.ndim

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -146,11 +145,11 @@ def _norm_of(x: Array, ord: float) -> Array:
     return to_dtype(made, dtypes.from_np(x.dtype).to_real().np)
 
 
-def _norms_by_joining(ord: float) -> Callable[..., Any]:
+def _norms_by_joining(ord: float) -> Callable[..., np.ndarray]:
     """Norms by NumPy, which adds, or compares, the elements of all arrays in one call."""
     reduceat = np.maximum.reduceat if ord == np.inf else np.add.reduceat
 
-    def norms(*arrays: Any) -> np.ndarray:
+    def norms(*arrays: np.ndarray) -> np.ndarray:
         begins, ones = _parts(tuple([x.size for x in arrays]))
         joined = np.concatenate(arrays, None)
         if ord != 2:

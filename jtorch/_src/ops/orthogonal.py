@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +20,12 @@ from ._declare import Array, Number, binary
 from ._facts import schemas
 from ._hosted import hosted
 from ._numeric import require_full
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ..facts.kinds import Operand
+
 
 _polynomial = functools.partial(
     binary, namespace="special", promote="float", method=False, differentiable=False
@@ -39,7 +45,7 @@ class Recurrence(NamedTuple):
     step: Callable[[Any, tuple[Any, ...], Any, Any], Any]
 
 
-def _counts(k: Any) -> tuple[Any, ...]:
+def _counts(k: Operand) -> tuple[Operand, ...]:
     """``k``, ``k + 1``, ``2 k`` and ``2 k + 1``, rounded as the dtype of ``k`` has it."""
     return k, k + 1, k + k, k + k + 1
 
@@ -104,7 +110,7 @@ _RECURRENCES = {
 }
 
 
-def _closed(xp: Any, kind: str, degree: Any, angle: Any) -> np.ndarray:
+def _closed(xp: ModuleType, kind: str, degree: Operand, angle: Operand) -> np.ndarray:
     """Chebyshev's polynomials inside (-1, 1), by the angle whose cosine the argument is."""
     if kind == "t":
         return xp.cos(degree * angle)
@@ -115,7 +121,7 @@ def _closed(xp: Any, kind: str, degree: Any, angle: Any) -> np.ndarray:
     return xp.sin((degree + 0.5) * angle) / xp.sin(angle / 2)
 
 
-def _ends(kind: str, degree: Any, sign: Any) -> tuple[Any, Any]:
+def _ends(kind: str, degree: Operand, sign: Operand) -> tuple[Any, Any]:
     """Chebyshev's polynomials at 1 and at -1."""
     one = degree * 0 + 1
     return {

@@ -4,7 +4,7 @@ once."""
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +16,9 @@ from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._sizes import surely
 from .views import Ints, view
+
+if TYPE_CHECKING:
+    from ..aten.recording import OperatorNode
 
 
 def _index(dim: int, ndim: int, index: object) -> tuple[object, ...]:
@@ -287,7 +290,7 @@ def _missing(shape: list[int], like: object, stacked: bool) -> object:
     return A.expand.default(D.made_zeros([], like), shape) if stacked else D.made_zeros(shape, like)
 
 
-def _joined(grads: list[object], node: Any, dim: int, stacked: bool) -> Any:
+def _joined(grads: list[object], node: OperatorNode, dim: int, stacked: bool) -> Any:
     like = next(g for g in grads if g is not None)
     filled = [
         _missing(node.about[j].shape, like, stacked) if g is None else g

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -37,6 +37,10 @@ from ._numeric import (
     wide,
 )
 from ._remainder import modulo, rem, whole_modulo, whole_quotient
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+
 
 NO_BOOL_MINUS = (
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
@@ -436,7 +440,7 @@ derivative(
 derivative(A.div.Scalar, self=lambda g, other: A.div.Scalar(g, D.conj(other)))
 
 
-def _zeros_of(g: Any) -> object:
+def _zeros_of(g: Tensor) -> object:
     return A.zeros_like.default(
         g, dtype=g._aval.torch_dtype, layout=strided, device=of_placement(g._aval.device)
     )
@@ -594,7 +598,7 @@ def _remainder_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Arra
 defvjp(remainder, _remainder_rule)
 
 
-def _times_taken(rounding_mode: str) -> Any:
+def _times_taken(rounding_mode: str) -> Callable[..., object]:
     """The gradient of a remainder's divisor: how often it was taken away."""
 
     def gradient(g: object, self: object, other: object) -> object:

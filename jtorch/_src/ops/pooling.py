@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,6 +23,10 @@ from ._pooling import (
     window_sum,
 )
 from ._sizes import counted, counting, numbers
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Tree
+
 
 _WORDS = {2: "two", 3: "three"}
 _AXES = {2: "HW", 3: "THW"}
@@ -230,7 +234,7 @@ def _max_windows(
 
 def _max_pool(
     function, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
-) -> Any:
+) -> Tree:
     win = _max_windows(
         function, input, kernel_size, stride, padding, dilation, ceil_mode, n, return_indices
     )
@@ -584,7 +588,7 @@ def _counts(
     what ``ceil_mode`` adds."""
     if divisor_override is not None:
         return divisor_override
-    counts: list[Any] = []
+    counts = []
     for n, k, s, p, o in zip(win.size, win.kernel, win.stride, win.padding, win.out, strict=True):
         known = numbers(n, o)
         xp, size = np if known else jnp, counted(n, np.dtype(np.int64))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,6 +28,9 @@ from ._numeric import (
     wide,
     zeros_where,
 )
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 def _node_of_power(made: Made) -> str:
@@ -168,7 +171,7 @@ def _pow_tensor_rule(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
 defvjp(pow, _pow_rule)
 
 
-def _pow_scalar_formula(g: Any, self: Any, exponent: int) -> Any:
+def _pow_scalar_formula(g: Tensor, self: Tensor, exponent: int) -> Tensor:
     if exponent == 0:
         return A.zeros_like.default(self, memory_format=contiguous_format)
     lower = exponent - 1 if isinstance(exponent, complex) else float(exponent) - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 from jax import lax
@@ -18,6 +18,9 @@ from ._facts import schemas
 from ._matrix import check_dot, cpp_name, product
 from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
 from ._whole import whole_product
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 def _check_dims(a: object, b: object, dims: object = 2) -> None:
@@ -37,7 +40,7 @@ def _check_dims(a: object, b: object, dims: object = 2) -> None:
                 raise TypeError(f"{where}, but found element of type {type(d).__name__} at pos {k}")
 
 
-def _dims_of(dims: Any) -> Any:
+def _dims_of(dims: Tensor) -> Any:
     """The dimensions that a tensor tells: how many, or those of both operands in its two rows."""
     if dims.numel() > 1:
         if dims.shape[0] != 2:

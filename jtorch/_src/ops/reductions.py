@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -37,6 +37,10 @@ from ._hosted import INT64, REALS, hosted, reduced
 from ._nodes import along
 from ._numeric import is_complex, is_integral, quotient, scalar_name, unsupported, wide
 from ._sizes import fewer, numbers
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+    from ..aten.recording import About
 
 
 def _asked(x: Array) -> np.dtype | None:
@@ -114,7 +118,7 @@ def sum(
 derivative(A.sum, self=lambda g, self_: A.expand.default(g, self_.shape))
 
 
-def _sum_formula(g: Any, self_: Any, dim: list[int], keepdim: bool) -> Any:
+def _sum_formula(g: Tensor, self_: About, dim: list[int], keepdim: bool) -> Tensor:
     return A.expand.default(D.unsqueezed(g, dim, self_.ndim, keepdim), self_.shape)
 
 
@@ -155,7 +159,7 @@ def nansum(
     return _summed(accumulated(kept, dtype), reduced_dims(input, dim), keepdim)
 
 
-def _sum_of(g: object, self: Any, dim: object, keepdim: object) -> object:
+def _sum_of(g: object, self: Tensor, dim: object, keepdim: object) -> object:
     """The gradient of a sum, in the shape of its operand."""
     return A.expand.default(
         g if dim is None else D.unsqueezed(g, dim, self._aval.ndim, keepdim), list(self._aval.shape)
@@ -371,7 +375,7 @@ def _prod_rule(
 defvjp(prod, _prod_rule, saves=("input", "result"))
 
 
-def _products_of_others(g: Any, x: Any, dim: int) -> object:
+def _products_of_others(g: Tensor, x: Tensor, dim: int) -> object:
     """``g`` times, for each element along a dimension, the product of all the others: right with
     zeros, too."""
     n = x._aval.shape[dim]
@@ -390,7 +394,7 @@ def _products_of_others(g: Any, x: Any, dim: int) -> object:
     return A.mul.Tensor(g, D.conj(A.mul.Tensor(before, after)))
 
 
-def _prod_formula(g: Any, self: Any, result: object) -> object:
+def _prod_formula(g: Any, self: Tensor, result: object) -> object:
     if not self._aval.ndim:
         return A.mul.Tensor(g, D.conj(A.div.Tensor(result, self)))
     found = _products_of_others(g, A.view.default(D.packed(self), [-1]), 0)
@@ -400,7 +404,7 @@ def _prod_formula(g: Any, self: Any, result: object) -> object:
 derivative(A.prod, self=_prod_formula)
 
 
-def _prod_dim_formula(g: Any, self: Any, dim: int, keepdim: bool, result: object) -> object:
+def _prod_dim_formula(g: Any, self: Tensor, dim: int, keepdim: bool, result: object) -> object:
     if not self._aval.ndim:
         return A.mul.Tensor(g, D.conj(A.div.Tensor(result, self)))
     d = dim % self._aval.ndim
@@ -538,7 +542,7 @@ defvjp(amax, _amax_rule, saves=("input", "result"))
 defvjp(amin, _amax_rule, saves=("input", "result"))
 
 
-def _amax_formula(g: object, self: Any, dim: object, keepdim: object, result: object) -> object:
+def _amax_formula(g: object, self: Tensor, dim: object, keepdim: object, result: object) -> object:
     ndim = self._aval.ndim
     reduced = D.dims_of(dim, ndim)
     shape = [1 if d in reduced else n for d, n in enumerate(self._aval.shape)] if dim else []
@@ -606,7 +610,7 @@ def _aminmax_rule(
 defvjp(aminmax, _aminmax_rule, saves=("input", "result"))
 
 
-def _spread(g: object, value: object, self: Any, dim: object, keepdim: bool) -> Any:
+def _spread(g: object, value: object, self: Tensor, dim: object, keepdim: bool) -> Any:
     ndim = self._aval.ndim
     dims = None if dim is None else [dim]
     if ndim and not keepdim:

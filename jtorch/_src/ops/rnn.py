@@ -3,7 +3,7 @@ dropout between the layers."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -15,6 +15,9 @@ from ._matrix import check_mm, check_same_types, expanded
 from ._nodes import Made
 from ._numeric import default_float, is_complex, is_integral, scalar_name
 from ._recurrent import CELLS, Cell, Trace, Weights, affine, run, run_back, step
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Values
 
 
 def _unflatten(params: list[Array], has_biases: bool, runs: int) -> list[Weights]:
@@ -110,7 +113,7 @@ class _Stack:
     ) -> tuple[Array, list[Array], list[Array]]:
         """The gradients of ``x``, of the first states and of the flat parameters."""
         d_states: list[object] = [None] * len(traces)
-        d_weights: list[Any] = [None] * len(traces)
+        d_weights: Values = [None] * len(traces)
         for layer in reversed(range(self.num_layers)):
             inputs = x
             if layer:
@@ -131,7 +134,7 @@ class _Stack:
         )
 
 
-def _pack_traces(traces: list[Any]) -> tuple[Array, ...]:
+def _pack_traces(traces: Values) -> tuple[Array, ...]:
     """The arrays of all traces, in a row."""
     return tuple(
         a for t in traces for a in (*t.after, *((t.full,) if t.full is not None else ()), *t.kept)
@@ -200,7 +203,8 @@ def _rnn_fwd(
 
 
 def _rnn_rule(
-    g: Any, residuals: object, input: Array, hx: list[Array], params: list[Array], mode: str,
+    g: tuple[Array, ...], residuals: object, input: Array, hx: list[Array], params: list[Array],
+    mode: str,
     has_biases: bool, num_layers: int, bidirectional: bool, batch_first: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
     stack = _Stack(hx, params, mode, has_biases, num_layers, bidirectional, None)
@@ -284,7 +288,7 @@ def _rnn_packed_fwd(
 
 
 def _rnn_packed_rule(
-    g: Any, residuals: object, data: Array, batch_sizes: Array, hx: list[Array],
+    g: tuple[Array, ...], residuals: object, data: Array, batch_sizes: Array, hx: list[Array],
     params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool,
 ) -> tuple[Array | None, ...]:  # fmt: skip
     mask, rows = _places(batch_sizes, hx[0].shape[1])

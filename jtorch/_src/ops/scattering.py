@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -36,8 +36,12 @@ from .indexing import (
     scalar_name,
 )
 
+if TYPE_CHECKING:
+    from ...core import Tensor
+    from ..facts.kinds import Arguments, Function, Operand, Row
 
-def write(x: Array, index: tuple[Any, ...], values: Array, how: str = "set") -> Array:
+
+def write(x: Array, index: Row, values: Array, how: str = "set") -> Array:
     """``x`` with ``values`` set, added, multiplied, or the larger or smaller taken, at positions
     known to lie in range."""
     if x.dtype == np.bool_ and how in ("add", "multiply"):
@@ -72,7 +76,7 @@ def write_rounded_once(x: Array, index: tuple[object, ...], values: Array, how: 
     return write(wide(x), index, wide(values), how).astype(x.dtype)
 
 
-def _counts_in_int32(x: Array, index: tuple[Any, ...]) -> bool:
+def _counts_in_int32(x: Array, index: Row) -> bool:
     """Whether ``index`` names single elements by arrays of one rank, and 32 bits count those of
     ``x``."""
     if not fewer(x.size, np.iinfo(np.int32).max + 1):
@@ -343,7 +347,7 @@ _HOW = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "max", "amin": 
 _ALSO = {"max": "amax", "min": "amin"}
 
 
-def _identity(reduce: str, dtype: np.dtype) -> Any:
+def _identity(reduce: str, dtype: np.dtype) -> Operand:
     """What a reduction starts from where ``input`` itself does not count."""
     if reduce in ("sum", "mean"):
         return np.zeros((), dtype)
@@ -359,11 +363,11 @@ def _identity(reduce: str, dtype: np.dtype) -> Any:
 
 def _reduce_at(
     x: Array,
-    at: tuple[Any, ...],
+    at: tuple[Operand, ...],
     src: Array,
     reduce: str,
     include_self: bool,
-    write_all: Any = write_rounded_once,
+    write_all: Function = write_rounded_once,
 ) -> Array:
     start = x if include_self else write(x, at, jnp.full(src.shape, _identity(reduce, x.dtype)))
     how = _HOW[reduce]
@@ -376,10 +380,10 @@ def _reduce_at(
 
 def _counts(
     x: Array,
-    at: tuple[Any, ...],
+    at: tuple[object, ...],
     src_shape: tuple[int, ...],
     include_self: bool,
-    write_all: Any = write_rounded_once,
+    write_all: Function = write_rounded_once,
 ) -> Array:
     """How many values meet in each element of ``x``, at least one."""
     start = jnp.full(x.shape, int(include_self), x.dtype)
@@ -402,7 +406,7 @@ def _product_at(x: Array, at: tuple[Array, ...], src: Array) -> Array:
         return write_rounded_once(x, _with_slices(at, positions), src, "multiply")
 
     @product.defjvp
-    def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    def _(primals: Arguments, tangents: Arguments) -> tuple[Array, Array]:
         x, src, positions = primals
         dx, ds, _ = tangents
         index = _with_slices(at, positions)
@@ -436,7 +440,7 @@ def _reduce_gradients(
     g: Array,
     result: Array,
     x: Array,
-    at: tuple[Any, ...],
+    at: tuple[Operand, ...],
     src: Array,
     reduce: str,
     include_self: bool,
@@ -539,7 +543,7 @@ defvjp(scatter_reduce, _scatter_reduce_rule)
 
 def _scatter_reduce(
     g: object,
-    self: Any,
+    self: Tensor,
     dim: int,
     index: object,
     src: object,
@@ -663,7 +667,7 @@ derivative(
 )
 
 
-def _indexed_shape(input: Array, parts: tuple[Any, ...]) -> tuple[int, ...]:
+def _indexed_shape(input: Array, parts: Row) -> tuple[int, ...]:
     """The shape of ``input[parts]``."""
     arrays = [d for d, p in enumerate(parts) if not isinstance(p, slice)]
     common = broadcast_shapes(*(parts[d].shape for d in arrays))
@@ -768,7 +772,7 @@ def _index_put_flat(
     return write(merged, at, _written(input, values, full)).reshape(input.shape)
 
 
-def _merged(x: Array, positions: Array, start: int, count: int) -> tuple[Array, tuple[Any, ...]]:
+def _merged(x: Array, positions: Array, start: int, count: int) -> tuple[Array, Row]:
     n = math.prod(x.shape[start : start + count])
     return x.reshape(*x.shape[:start], n, *x.shape[start + count :]), at_dim(start, positions)
 

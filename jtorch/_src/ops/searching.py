@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -49,7 +48,7 @@ _OUT_WORDS = (
 
 
 def _by_numpy(right: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    side: Any = "right" if right else "left"
+    side = "right" if right else "left"
 
     def compute(boundaries: np.ndarray, values: np.ndarray) -> np.ndarray:
         last = boundaries[..., -1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,8 +23,11 @@ from ._numeric import (
     zeros_where,
 )
 
+if TYPE_CHECKING:
+    from ...core import Tensor
 
-def _only_real(t: Any) -> None:
+
+def _only_real(t: Tensor) -> None:
     if t.is_complex():
         raise RuntimeError("In-place abs is not supported for complex tensors.")
 
@@ -149,7 +152,7 @@ def _sgn_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(sgn, _sgn_rule)
 
 
-def _sgn_formula(g: object, self: Any, result: object, grads: object, node: object) -> object:
+def _sgn_formula(g: object, self: Tensor, result: object, grads: object, node: object) -> object:
     del result  # PyTorch saves it for complex numbers, and so for all
     if not self._aval.torch_dtype.is_complex:
         return D.made_zeros(self._aval.shape, g)

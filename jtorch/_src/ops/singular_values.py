@@ -3,7 +3,7 @@ numbers."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +31,10 @@ from ._nodes import Made
 from ._numeric import is_complex, is_integral, scalar_name
 from .linalg_solve import _lu_info
 from .linalg_spectral import _NOT_FINITE, _eigh, _guard_finite, _real_dtype, phase_free
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+
 
 aten = A  # where ``A`` is the matrix
 
@@ -137,7 +141,7 @@ def svd(
 
 
 def _svd_formula(
-    A: Any,
+    A: Tensor,
     grads: Any,
     node: object,
     full_matrices: bool,
@@ -398,7 +402,7 @@ def pinv(
     return _pseudoinverse(A, atol, rtol if rcond is None else rcond, hermitian)
 
 
-def _pinv_formula(g: object, self: Any, result: object) -> object:
+def _pinv_formula(g: object, self: Tensor, result: object) -> object:
     inverse = D.adjoint(result)
     g = D.adjoint(g)
     m, n = self._aval.shape[-2:]

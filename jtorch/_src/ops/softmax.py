@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +15,9 @@ from ._declare import Array, Dtype, defvjp, op, reduction
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._numeric import default_float, is_complex, unsupported, wide
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 def _operand(kernel: str, input: Array, dim: int | None, dtype: Dtype | None) -> tuple[Array, int]:
@@ -258,7 +261,7 @@ defvjp(logsumexp, _logsumexp_rule, saves=("input", "result"))
 
 
 def _logsumexp_formula(
-    g: object, self: Any, dim: object, keepdim: object, result: object
+    g: object, self: Tensor, dim: object, keepdim: object, result: object
 ) -> object:
     ndim = self._aval.ndim
     g, result = D.unsqueezed(g, dim, ndim, keepdim), D.unsqueezed(result, dim, ndim, keepdim)

@@ -57,7 +57,7 @@ def erf(input: Array) -> Array:
     return lax.erf(input)
 
 
-def _bell(g: object, self: object, height: float) -> Any:
+def _bell(g: object, self: object, height: float) -> object:
     return A.mul.Tensor(
         A.mul.Scalar(A.exp.default(A.neg.default(A.pow.Tensor_Scalar(self, 2))), height), g
     )
@@ -291,7 +291,7 @@ def _log_ndtr_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
 defvjp(log_ndtr, _log_ndtr_rule)
 
 
-def _log_ndtr_formula(g: object, self: object, result: object) -> Any:
+def _log_ndtr_formula(g: object, self: object, result: object) -> object:
     inner = A.add.Tensor(result, A.div.Scalar(A.pow.Tensor_Scalar(self, 2), 2))
     return A.mul.Tensor(
         A.div.Scalar(A.exp.default(A.neg.default(inner)), math.sqrt(2 * math.pi)), g

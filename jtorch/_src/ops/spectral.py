@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +16,9 @@ from ._nodes import Made
 from ._numeric import scalar_name
 from .fft import _c2c, _c2r, _complex, _over_xla, _r2c, _scaled
 from .padding import pad
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 def _shown(x: Array, prefix: str) -> str:
@@ -236,7 +239,7 @@ def _check_stft(
 
 
 def _warn_of_inverse(
-    input: Any, n_fft: int, hop_length: int | None, center: bool, length: int | None, window: Any
+    input: Tensor, n_fft: int, hop_length: int | None, center: bool, length: int | None, window: Any
 ) -> None:
     if window is None:
         warn_once(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,6 +34,10 @@ from ._order import MEDIAN, MEDIAN_OF_NUMBERS, selected, sort_along
 from ._sizes import fewer
 from .reductions import shared_grad
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand
+
+
 # ---- variance ------------------------------------------------------------------------------------
 
 
@@ -60,7 +64,7 @@ def _moments(
     return mean, deviation, jnp.sum(square, axis=dims, keepdims=True), _divisor(count, correction)
 
 
-def _divisor(count: int, correction: float) -> Any:
+def _divisor(count: int, correction: float) -> Operand:
     if type(count) is int:
         # nothing has no variance, whatever is added to its number
         return float(max(count - correction, 0.0)) if count else 0.0

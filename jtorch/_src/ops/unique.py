@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -12,11 +12,15 @@ from ._declare import Array, op, without_derivative
 from ._facts import schemas
 from ._numeric import is_complex, unsupported
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Operand
+
+
 #: The arrays are NumPy's.
 _Found: TypeAlias = tuple[Any, Any, Any]
 
 
-def _rows(input: Any, dim: int) -> tuple[Any, tuple[int, ...]]:
+def _rows(input: Operand, dim: int) -> tuple[Any, tuple[int, ...]]:
     """``input`` with ``dim`` in front and the rest flat, and the shape of the rest."""
     moved = np.moveaxis(input, dim, 0)
     return np.ascontiguousarray(moved).reshape(
@@ -24,7 +28,7 @@ def _rows(input: Any, dim: int) -> tuple[Any, tuple[int, ...]]:
     ), moved.shape[1:]
 
 
-def _check_rows(name: str, input: Any, axis: int) -> None:
+def _check_rows(name: str, input: Operand, axis: int) -> None:
     if input.shape[axis] == 0 and sum(n == 0 for n in input.shape) == 1:
         return
     if 0 in input.shape and input.shape[axis] != 0:
@@ -43,7 +47,7 @@ def _lexical_order(rows: np.ndarray) -> np.ndarray:
     return np.argsort(keys.view(f"V{keys.itemsize * keys.shape[1]}").reshape(-1), kind="stable")
 
 
-def _sortable(x: Any) -> np.ndarray:
+def _sortable(x: Operand) -> np.ndarray:
     """What sorts as ``x`` should, NaN last: NumPy does not know where to put that of bfloat16 and
     others that are not its own."""
     return x.astype(np.float32) if x.dtype.kind == "V" else x
@@ -72,7 +76,7 @@ def _lengths(first: np.ndarray) -> np.ndarray:
     return np.diff(np.append(np.flatnonzero(first), first.size))
 
 
-def _first_of_runs(rows: Any) -> np.ndarray:
+def _first_of_runs(rows: Operand) -> np.ndarray:
     first = np.ones(rows.shape[0], np.bool_)
     differs = rows[1:] != rows[:-1]
     first[1:] = differs if rows.ndim == 1 else differs.any(axis=1)

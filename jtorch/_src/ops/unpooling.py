@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +15,9 @@ from ._declare import Array, defvjp, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
 from .adaptive_pooling import _refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _per_dim(value: int | tuple[int, ...], n: int) -> tuple[int, ...]:
@@ -266,7 +269,7 @@ for _n, _kernel in enumerate((max_unpool1d, max_unpool2d, max_unpool3d), 1):
     defvjp(_kernel, _unpool_rule(_n), saves=("indices",))
 
 
-def _unpool_formula(n: int) -> Any:
+def _unpool_formula(n: int) -> Callable[..., object]:
     def formula(g: object, self_: Any, indices: object) -> Any:
         flat = [*self_.shape[:-n], -1]
         indices = A.view.default(indices, flat)

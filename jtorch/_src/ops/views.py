@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,10 @@ from ._declare import Array, Op, defvjp, find, op
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._sizes import surely
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
+
 
 Ints = tuple[int, ...]
 
@@ -54,7 +58,7 @@ VIEWS: dict[str, View] = {}
 
 
 def view(
-    put: Callable[..., Any] | None,
+    put: Function | None,
     geometry: Callable[..., tuple[Ints, int] | None],
     *,
     geometric: bool = True,
@@ -65,7 +69,7 @@ def view(
 ) -> Callable[[Any], Any]:
     """Declares a view op from its kernel, with the other parts."""
 
-    def declare(body: Callable[..., object]) -> Any:
+    def declare(body: Callable[..., object]) -> Callable[..., object]:
         body = op(family="view", saves=(), **options)(body)
         record = find(body)
         VIEWS[record.path] = View(record, put, geometry, geometric, bits, repeats, single)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import dispatch
 from ...dispatch import (
@@ -37,6 +37,11 @@ from ..keeping import code as _code_cache
 from .shared_arguments import completed
 from .slow_path import EMPTY, Caller, Layout
 from .withheld import known_signature, withhold_signature
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+    from ..facts.kinds import Function, Named
+
 
 _SEQUENCES = frozenset((list, tuple))
 
@@ -103,7 +108,7 @@ def _statics(annotations: Mapping[str, object], kinds: Mapping[str, str]) -> dic
 class _Source:
     """Collects the text of a generated callable."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
+    def __init__(self, names: Named) -> None:
         self.lines: list[str] = []
         self.names = names
         #: The tuples of what was given, as an expression.
@@ -297,12 +302,12 @@ def _is_own(impl: Callable[..., object]) -> bool:
     return (getattr(impl, "__module__", None) or "").startswith("jtorch")
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: object) -> bool:
     tensor = dispatch.tensor_type()
     return tensor is None or isinstance(value, tensor)
 
 
-def _is_declined(value: Any, error: TypeError) -> bool:
+def _is_declined(value: object, error: TypeError) -> bool:
     """Whether an operator of a tensor leaves an operand that it does not know to that. JAX's errors
     of tracers speak of their values."""
     return _is_tensor(value) and not type(error).__module__.startswith("jax")
@@ -334,7 +339,7 @@ def specialise(
     aliases: Mapping[str, Sequence[str]] | None = None,
     all_positional: bool = False,
     body: str | None = None,
-    names: Mapping[str, Any] | None = None,
+    names: Mapping[str, object] | None = None,
     extract: Callable[..., Iterable[object]] | None = None,
     doc: str | None = None,
     wrapped: Callable[..., object] | None = None,
@@ -392,7 +397,7 @@ def specialise(
     caller.all_positional = all_positional
     caller.takes_keywords = not all_positional and not layout.alias_of and _fills_in(impl, sig)
     caller.extract, caller.old_orders, caller.space = extract, old_orders, prefix
-    kinds: dict[str, Any] = dict.fromkeys(operands, "tensor") | dict.fromkeys(lists, "list")
+    kinds: Named = dict.fromkeys(operands, "tensor") | dict.fromkeys(lists, "list")
     if extract is not None:
         kinds = dict.fromkeys(sig.parameters, "any")
     if is_method and layout.positional:
@@ -495,7 +500,7 @@ _ONLY_TENSORS = ("Tensor", "Tensor | None")
 signature_of = functools.cache(known_signature)
 
 
-def _self_alone(self: Any, *_args: object) -> tuple[Any, ...]:
+def _self_alone(self: Tensor, *_args: object) -> tuple[object, ...]:
     return (self,)
 
 
@@ -559,7 +564,7 @@ def specialise_property(
     """The overridable property ``torch.Tensor.name`` and its entry in the table."""
     slot: list[TensorProperty] = []
 
-    def ask(which: str, self: Any, *values: object) -> Any:
+    def ask(which: str, self: object, *values: object) -> Any:
         return override(
             getattr(slot[0], which), (self,), (self, *values), None, types=(type(self),)
         )
@@ -595,7 +600,7 @@ def specialise_property(
                 return
         set(self, value)  # type: ignore[misc]
 
-    def deleter(self: Any) -> None:
+    def deleter(self: object) -> None:
         if (ACTIVE.modes or type(self) not in TENSORS) and ask("__delete__", self) is not MISSING:
             return
         delete(self)  # type: ignore[misc]
@@ -686,7 +691,7 @@ def torch_function_dispatch(
         'weighted'
     """
 
-    def decorator(implementation: Callable[..., object]) -> Callable[..., Any]:
+    def decorator(implementation: Callable[..., object]) -> Callable[..., object]:
         if verify and extractor is not None:
             verify_matching_signatures(implementation, extractor)
         module = implementation.__module__.split(".")

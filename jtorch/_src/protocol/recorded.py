@@ -9,7 +9,10 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Decorator
 
 
 class _Recorded(threading.local):
@@ -32,7 +35,7 @@ def apart(
     reason: str,
     function: object = None,
     again: Callable[..., object] | None = None,
-    options: Any = (),
+    options: object = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator for functions that no graph can hold: what was recorded before a call runs first,
     and the call as it is written.
@@ -42,9 +45,9 @@ def apart(
     beside that.
     """
 
-    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(f: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(f)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: Any) -> Any:
             found = recorder()
             if found is None:
                 return f(*args, **kwargs)
@@ -60,10 +63,10 @@ def apart(
     return decorate
 
 
-def apart_with_function(reason: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def apart_with_function(reason: str) -> Decorator:
     """``apart`` for functions whose first argument is the one that they transform."""
 
-    def decorate(f: Callable[..., object]) -> Callable[..., Any]:
+    def decorate(f: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(f)
         def call(func: object, *args: object, **kwargs: Any) -> Any:
             return apart(reason, func, f)(functools.partial(f, func))(*args, **kwargs)

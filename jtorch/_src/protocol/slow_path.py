@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import dispatch
 from ...dispatch import ACTIVE, LAYOUTS, MISSING, DisableTorchFunctionSubclass, of_layout, override
@@ -13,9 +13,13 @@ from .. import hooks
 from ..facts.errors import type_name
 from ..facts.static_types import Static
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Tree
+
+
 #: The globals of modules whose functions PyTorch writes in Python: what they call there (first
 #: ``has_torch_function``) can be replaced.
-QUESTIONS: dict[str, dict[str, Any]] = {}
+QUESTIONS: dict[str, dict[str, object]] = {}
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EMPTY = inspect.Parameter.empty
@@ -87,14 +91,14 @@ class Caller:
         self.old_orders: tuple[str, ...] = ()
         self.handlers_off = False
         self.relevant: set[str] | None = None
-        self.extract: Callable[..., Iterable[Any]] | None = None
+        self.extract = None
         self.statics: dict[str, Static] = {}
         self.tensors: frozenset[str] = frozenset()
         #: Parameters whose None is none of the overloads', or, with another one's name, that only
         #: overloads with that one have.
         self.unsaid: dict[str, str] = {}
 
-    def given(self, positional: tuple[object, ...], named: tuple[object, ...]) -> Any:
+    def given(self, positional: tuple[object, ...], named: tuple[object, ...]) -> Tree:
         """The call with what the generated callable was given."""
         # By identity throughout: == would ask the operands.
         count = len(positional)
@@ -104,7 +108,7 @@ class Caller:
             positional[:count], {n: x for n, x in zip(self.names, named) if x is not MISSING}
         )
 
-    def __call__(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+    def __call__(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Tree:
         """The answer of who is asked, else what the implementation makes of the arguments.
 
         Raises:
@@ -319,7 +323,7 @@ class Caller:
                 rest[p.name] = value
         return tuple(first), rest
 
-    def run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+    def run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Tree:
         """What the implementation makes of the arguments."""
         layout = self.layout
         if layout.open_ended:

@@ -23,7 +23,7 @@ class _Missing:
         return False
 
 
-MISSING: Any = _Missing()
+MISSING = _Missing()
 
 
 class _Active:
@@ -41,7 +41,7 @@ class _Active:
     def __init__(self) -> None:
         self.modes: list[None] = []
         self.below: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None = None
-        self.short: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None = None
+        self.short = None
 
 
 ACTIVE = _Active()

@@ -16,10 +16,14 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ... import dispatch
 from ..facts import dtypes
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
+
 
 #: Functions that PyTorch writes in Python and that do not ask themselves: the functions in C++ that
 #: they call do.
@@ -42,7 +46,7 @@ class Withheld(functools.partialmethod[Any]):
         raise ValueError(f"no signature found for builtin {self.function}")
 
     @property
-    def func(self) -> Callable[..., Any]:
+    def func(self) -> Function:
         """What the function was made of."""
         return self.__call__()
 

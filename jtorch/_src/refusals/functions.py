@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..facts.devices import FACTORIES
 from ..facts.dtypes import bfloat16
@@ -17,6 +17,10 @@ from ..facts.errors import not_offered
 from ..keeping import code as _code_cache
 from ..protocol.overridable import specialise
 from ..protocol.withheld import give_signature
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Named
+
 
 _QUANTISED = (
     "quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of "
@@ -232,7 +236,7 @@ def entries() -> dict[str, tuple[str, str]]:
     return found
 
 
-def _refuser(path: str, like: Callable[..., object], reason: str) -> Any:
+def _refuser(path: str, like: Callable[..., object], reason: str) -> Callable[..., object]:
     def refuse(*_args: Any, **_kwargs: Any) -> Any:
         raise not_offered(path if path.startswith("Tensor.") else f"torch.{path}", reason)
 
@@ -247,10 +251,10 @@ def _refuser(path: str, like: Callable[..., object], reason: str) -> Any:
     return made
 
 
-def public() -> dict[str, Any]:
+def public() -> dict[str, Callable[..., object]]:
     """The callables by path, each of which asks handlers first and then raises."""
     found = entries()
-    signatures: dict[str, Any] = {"bfloat16": bfloat16}
+    signatures: Named = {"bfloat16": bfloat16}
     text = "".join(
         f"def f{i}({parameters}): ...\n" for i, (parameters, _) in enumerate(found.values())
     )

@@ -23,7 +23,7 @@ from ..facts.errors import not_offered
 _ROOT = __name__.partition(".")[0]
 
 
-def _function(path: str, why: str) -> Callable[..., Any]:
+def _function(path: str, why: str) -> Callable[..., object]:
     def refused(*args: object, **kwargs: object) -> Any:
         raise not_offered(path, why)
 
@@ -44,9 +44,7 @@ def _class(path: str, members: list[str], why: str) -> type:
         )
 
     module, _, name = path.rpartition(".")
-    body: dict[str, Any] = {
-        member: staticmethod(_function(f"{path}.{member}", why)) for member in members
-    }
+    body = {member: staticmethod(_function(f"{path}.{member}", why)) for member in members}
     body |= {
         "__new__": __new__,
         "__module__": module,
@@ -70,7 +68,7 @@ def make(path: str, why: str) -> Any:
     return made
 
 
-def _tables() -> Any:
+def _tables() -> ModuleType:
     # Not `from . import`, which would first ask the package for such a name, and so this module.
     return importlib.import_module(f"{__package__}.names")
 
@@ -116,7 +114,7 @@ def _has_file(own: str, name: str) -> bool:
     )
 
 
-def missing(module: str) -> Callable[[str], Any]:
+def missing(module: str) -> Callable[..., object]:
     """The ``__getattr__`` of a module some of whose names are left out: each is made once, and then
     is the module's."""
 

@@ -3,7 +3,7 @@ no other module imports upward."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ... import _C
 from ...autograd import engine as autograd_engine
@@ -13,6 +13,14 @@ from ..engine.record import gathered, read
 from ..protocol import overridable
 from ..tensor import untyped_storage as storages
 from ..tensor import view_steps as steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from ...core import Tensor
+    from ..facts.kinds import Function
+
 
 # What is loaded anyway.
 hooks.overridable.fill(lambda: overridable)
@@ -28,7 +36,7 @@ hooks.gathered.fill(lambda: gathered)
 # ---- calls and their errors ----------------------------------------------------------------------
 
 
-def _argument_errors() -> Any:
+def _argument_errors() -> ModuleType:
     from ..bind import argument_errors
 
     return argument_errors
@@ -54,7 +62,7 @@ def _schemas() -> object:
 
 
 @hooks.late_operators.fill
-def _late_operators() -> Any:
+def _late_operators() -> Callable[[str], None]:
     def enter(namespace: str) -> None:
         if namespace in ("c10d", "c10d_functional", "_c10d_functional"):
             from ...distributed import _operators as _operators
@@ -70,13 +78,13 @@ def _late_operators() -> Any:
 
 
 @hooks.walking.fill
-def _walking() -> Any:
+def _walking() -> ModuleType:
     from ..aten import walking
 
     return walking
 
 
-def _func() -> Any:
+def _func() -> ModuleType:
     from ... import func
 
     return func
@@ -95,14 +103,14 @@ def _function_class() -> type:
 
 
 @hooks.set_apart.fill
-def _set_apart() -> Any:
+def _set_apart() -> Callable[..., object]:
     from ...autograd.pairs import set_apart
 
     return set_apart
 
 
 @hooks.own_rule.fill
-def _own_rule() -> Any:
+def _own_rule() -> Callable[..., object]:
     from ...func.levels import own_rule
 
     return own_rule
@@ -144,7 +152,7 @@ def _storage_class() -> object:
     from ..tensor import legacy_storage as legacy_storages
     from ..tensor import typed_storage as typed_storages
 
-    def find(name: str) -> Any:
+    def find(name: str) -> dict[str, type] | type:
         if name == "UntypedStorage":
             return storages.UntypedStorage
         return (
@@ -170,7 +178,7 @@ def _rebuilding() -> object:
     return _utils
 
 
-def _wrapping() -> Any:
+def _wrapping() -> ModuleType:
     from ..aten import wrapping
 
     return wrapping
@@ -203,7 +211,7 @@ def _sparse_gradients() -> object:
     return _gradients
 
 
-def _opaque() -> Any:
+def _opaque() -> ModuleType:
     from ..tensor import opaque
 
     return opaque
@@ -266,14 +274,14 @@ def _operator_calls() -> object:
 
 
 @hooks.seen_making.fill
-def _seen_making() -> Any:
+def _seen_making() -> Callable[..., Tensor]:
     from ..aten.routes_factories import seen_making
 
     return seen_making
 
 
 @hooks.operator_tags.fill
-def _operator_tags() -> Any:
+def _operator_tags() -> Callable[..., object]:
     from ..aten.tags import tags_of
 
     return tags_of
@@ -290,7 +298,7 @@ def _nn() -> object:
 
 
 @hooks.functional_call.fill
-def _functional_call() -> Any:
+def _functional_call() -> Callable[..., object]:
     from ...nn.utils import stateless
 
     return stateless._functional_call
@@ -312,7 +320,7 @@ def _dynamo() -> object:
 
 
 @hooks.captured.fill
-def _captured() -> Any:
+def _captured() -> Function:
     from ..._higher_order_ops.capturing import captured
 
     return captured

@@ -270,7 +270,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     stands_for_torch = True
 
     def find_spec(
-        self, fullname: str, path: Any = None, target: object = None
+        self, fullname: str, path: Sequence[str] | None = None, target: object = None
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname in _ADAPTED:
             return _adapted(fullname, path)

@@ -6,7 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import core as core_module
 from ... import dispatch, random
@@ -26,6 +26,10 @@ from ..tensor import methods as tensor_methods
 from ..tensor import numbers as tensor_numbers
 from ..tensor import objects as tensor_objects
 from ..tensor.indexing import getitem, setitem
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
 
 #: They declare as they are imported.
 DECLARING = (creation, random, reshaping, tensor_numbers, view_splits)
@@ -49,7 +53,7 @@ def bind_everything() -> None:
     _bind_tensor(tensor_objects)
 
 
-def _bind_tensor(methods: Any) -> None:
+def _bind_tensor(methods: ModuleType) -> None:
     for path, made in PUBLIC.items():
         if path.startswith("Tensor."):
             setattr(Tensor, path.removeprefix("Tensor."), made)
@@ -115,7 +119,7 @@ def _bind_indexing() -> None:
     of the index too."""
     all_plain = PLAIN.issuperset
 
-    def __getitem__(self: Any, index: Any) -> Any:
+    def __getitem__(self: Tensor, index: Any) -> Any:
         kind = type(index)
         if (
             ACTIVE.modes
@@ -136,7 +140,7 @@ def _bind_indexing() -> None:
                 return mark(getitem(self, index), (self,))
         return getitem(self, index)
 
-    def __setitem__(self: Any, index: Any, value: Any) -> None:
+    def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         kind = type(index)
         if (
             ACTIVE.modes
@@ -205,7 +209,7 @@ def _python_dispatch(t: Tensor) -> bool:
     return type(t).__torch_dispatch__ is not dispatch.disabled_torch_dispatch_impl
 
 
-def _init_subclass(cls: Any, **kwargs: Any) -> None:
+def _init_subclass(cls: Any, **kwargs: object) -> None:
     """A class with ``__torch_dispatch__`` and no ``__torch_function__`` of its own takes no part in
     the latter."""
     super(Tensor, cls).__init_subclass__(**kwargs)
@@ -412,7 +416,7 @@ def _grad_fn(t: Tensor) -> object:
     return t.grad_fn
 
 
-def _set_hooks_dict(t: Tensor, hooks: Any) -> None:
+def _set_hooks_dict(t: Tensor, hooks: object) -> None:
     t._hooks = hooks
 
 

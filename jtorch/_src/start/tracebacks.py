@@ -106,7 +106,7 @@ def fold(error: BaseException) -> None:
         waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
 
 
-def _excepthook(before: Callable[..., object]) -> Callable[..., Any]:
+def _excepthook(before: Callable[..., object]) -> Callable[..., object]:
     def excepthook(
         kind: type[BaseException], value: BaseException, tb: TracebackType | None
     ) -> None:
@@ -118,7 +118,7 @@ def _excepthook(before: Callable[..., object]) -> Callable[..., Any]:
     return excepthook
 
 
-def _thread_excepthook(before: Callable[..., object]) -> Callable[..., Any]:
+def _thread_excepthook(before: Callable[..., object]) -> Callable[..., object]:
     def excepthook(args: Any, /) -> None:
         if args.exc_value is not None and args.exc_value.__traceback__ is args.exc_traceback:
             fold(args.exc_value)

@@ -7,7 +7,7 @@ import itertools
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from ..engine import (
 )
 from ..facts.layouts import contiguous_strides
 from .overwriting import put_at_once, region_of
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Arguments, Function
+
 
 _addresses = itertools.count(1)
 #: Held by whoever uses memory that is a NumPy array's, or changes where the memory is.
@@ -59,9 +63,9 @@ class Step:
         self,
         get: Call,
         put: Call | None,
-        numbers: tuple[Any, ...],
+        numbers: Arguments,
         geometric: bool,
-        bits: Any = None,
+        bits: Function | None = None,
     ) -> None:
         self.get, self.put, self.numbers, self.geometric, self.bits = (
             get,
@@ -154,7 +158,7 @@ class Storage:
         strides: tuple[int, ...] | None,
         version: int,
         host: np.ndarray | None = None,
-        aval: Any = None,
+        aval: Aval | None = None,
     ) -> None:
         self.value = value
         self.host = host
@@ -515,7 +519,7 @@ class Alias:
 
     #: what the class of a wrapper computes of what its tensors tell, which ``told`` gives then
     asks: frozenset[str] = frozenset()
-    told: Callable[..., Any]
+    told: Callable[..., object]
 
     def __init__(
         self,

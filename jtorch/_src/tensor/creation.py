@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -23,6 +23,10 @@ from ..facts.warned_once import outside, warn_once
 from ..hooks import seen_making
 from ..ops import creation as _kernels  # noqa: F401  (declares the factory used below)
 from ..ops._declare import OPS
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Values
+
 
 # ---- what a value is -----------------------------------------------------------------------------
 
@@ -70,7 +74,7 @@ def _indexed(sequence: Any) -> list[object]:
 _MOST_DIMS = 128
 
 
-def _flattened(data: tuple[float, ...] | list[object]) -> tuple[tuple[int, ...], list[Any]]:
+def _flattened(data: tuple[float, ...] | list[object]) -> tuple[tuple[int, ...], Values]:
     """The shape of nested sequences and their leaves, in order.
 
     Raises:
@@ -199,7 +203,7 @@ def _python_number(leaf: object, dtype: dtypes.dtype) -> Any:
     raise TypeError(f"'{type(leaf).__name__}' object cannot be interpreted as an integer")
 
 
-def _integers(leaves: list[Any], dtype: dtypes.dtype) -> np.ndarray:
+def _integers(leaves: Values, dtype: dtypes.dtype) -> np.ndarray:
     low, high = int(np.iinfo(dtype.np).min), int(np.iinfo(dtype.np).max)
     if low == 0:
         low = -high  # torch lets negative numbers wrap around in unsigned types
@@ -318,7 +322,7 @@ def _copied(
 def tensor(
     data: Any,
     *,
-    dtype: Any = None,
+    dtype: dtypes.dtype | None = None,
     device: Any = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
@@ -449,12 +453,12 @@ def new_tensor(
     self: Tensor,
     data: Any,
     *,
-    dtype: Any = None,
+    dtype: dtypes.dtype | None = None,
     device: Any = None,
     requires_grad: bool = False,
     layout: Any = layouts.strided,
     pin_memory: bool = False,
-) -> Any:
+) -> Tensor:
     """A new tensor with a copy of ``data``, of this tensor's dtype and device unless they are
     given.
 
@@ -483,7 +487,7 @@ def new_tensor(
 
 
 @composite(native=True, factory=True, asks="modes", ignored=True)
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+def as_tensor(data: Any, dtype: dtypes.dtype | None = None, device: Any = None) -> Tensor:
     """``data`` as a tensor: itself if it is one already, sharing the memory of a NumPy array, else
     a copy.
 
@@ -579,7 +583,7 @@ def from_numpy(ndarray: Any) -> Any:
 @composite(native=True, asks="nobody")
 def frombuffer(
     buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
-) -> Any:
+) -> Tensor:
     """A one-dimensional tensor on the memory of an object with Python's buffer protocol, ``count``
     elements from byte ``offset`` on.
 
@@ -639,7 +643,7 @@ def frombuffer(
 def asarray(
     obj: Any,
     *,
-    dtype: Any = None,
+    dtype: dtypes.dtype | None = None,
     device: Any = None,
     copy: bool | None = None,
     requires_grad: bool | None = None,

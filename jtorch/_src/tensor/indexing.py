@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -42,13 +42,17 @@ from .view_steps import traced_step
 from .views import SELECT_AT, make_view, select_at, slice_at, view
 from .writing import check_inplace, check_overlap
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Function, Operand, Row
+
+
 #: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be
 #: tuples in disguise.
 _LONG_LIST = 32
 _UNSQUEEZE = VIEWS["unsqueeze"]
 
 
-def _core(path: str) -> Any:
+def _core(path: str) -> Function:
     """An op's function without override checks: whoever calls ``t[...]`` has been asked already."""
     return (BOUND.get(path) or bind(OPS[path])).core
 
@@ -102,7 +106,7 @@ def _is_mask(index: Tensor) -> bool:
     return index._aval.dtype == np.bool_ or index._aval.dtype == np.uint8
 
 
-def _plain(item: Tensor, t: Tensor) -> Any:
+def _plain(item: Tensor, t: Tensor) -> Tensor | int:
     """One part of an index as an int, slice, None, Ellipsis, bool or index tensor.
 
     Raises:
@@ -154,7 +158,7 @@ def mask_of_bytes(index: Tensor) -> Tensor:
     return BOUND["ne"].core(index, 0)
 
 
-def _numbers(items: Any) -> np.ndarray:
+def _numbers(items: Tensor) -> np.ndarray:
     """A list of numbers, or of lists of them, or of 0-dim tensors, as an array.
 
     Raises:
@@ -173,7 +177,7 @@ def _numbers(items: Any) -> np.ndarray:
     return found
 
 
-def _plain_lists(items: Tensor) -> Any:
+def _plain_lists(items: Tensor) -> object:
     if isinstance(items, Tensor):
         return numbers_of(items._read())
     return [_plain_lists(i) if isinstance(i, (Tensor, list, tuple)) else i for i in items]
@@ -196,7 +200,7 @@ def _consumed(item: Tensor) -> int:
 _SIMPLE = (int, slice, type(None), type(Ellipsis), bool)
 
 
-def _basic(t: Tensor, items: Sequence[Any]) -> tuple[Tensor, list[tuple[int, Any]]]:
+def _basic(t: Tensor, items: Sequence[Any]) -> tuple[Tensor, list[tuple[int, object]]]:
     """Applies the views that ``items`` ask for, and tells which index tensors and bools are left
     for which dimension of the result.
 
@@ -207,7 +211,7 @@ def _basic(t: Tensor, items: Sequence[Any]) -> tuple[Tensor, list[tuple[int, Any
         items = [_plain(item, t) for item in items]
     if sum([_consumed(item) for item in items]) > t._aval.ndim:
         raise IndexError(_too_many(t, items))
-    advanced: list[tuple[int, Any]] = []
+    advanced = []
     dim = 0
     for position, item in enumerate(items):
         kind = type(item)
@@ -241,7 +245,7 @@ def _basic(t: Tensor, items: Sequence[Any]) -> tuple[Tensor, list[tuple[int, Any
     return t, advanced
 
 
-def _traced(t: Tensor, index: Tensor, dim: int) -> Any:
+def _traced(t: Tensor, index: Tensor, dim: int) -> object:
     """The place that an index names which JAX traces, as it traces what is indexed: the result is a
     view then as ever. Else None."""
     if not _is_traced(index) or not _has_tracer(t):
@@ -260,7 +264,7 @@ def _is_traced(index: Tensor) -> bool:
     return _has_tracer(index) and not _is_mask(index)
 
 
-def _too_many(t: Tensor, items: Sequence[Any]) -> str:
+def _too_many(t: Tensor, items: Sequence[object]) -> str:
     if t._aval.ndim == 0 and len(items) == 1:
         if type(items[0]) is int:
             return (
@@ -381,7 +385,7 @@ def getitem(t: Tensor, index: Any) -> Tensor:
     return result
 
 
-def _places_alone(t: Tensor, index: tuple[Any, ...]) -> list[Tensor | None] | None:
+def _places_alone(t: Tensor, index: Row) -> list[Tensor | None] | None:
     """The index tensors of ``t[:, i, j]`` and the like, where each is one of integers for one
     dimension and everything lies row by row, so that nothing is left to be found out; else None."""
     if t._strides is not None or len(index) > t._aval.ndim:
@@ -569,7 +573,7 @@ def _copy_to(target: Tensor, value: Tensor | complex | float, whole: bool = Fals
         target.fill_(value)
 
 
-def _number_for(target: Tensor, value: object) -> Any:
+def _number_for(target: Tensor, value: object) -> Operand:
     """A number to be written: PyTorch makes a tensor of it first, so that what halves cannot hold
     is infinite and no error."""
     dtype = target._aval.dtype
@@ -621,7 +625,7 @@ applying.settled = _settled
 
 
 @writes("index_put_")
-def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> None:
+def _scattered(target: Tensor, advanced: list[tuple[int, object]], value: Operand) -> None:
     """Writes at positions and through masks."""
     check_inplace(target, idempotent=_LISTED)
     is_tensor = isinstance(value, Tensor)
@@ -663,9 +667,9 @@ def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Tensor | float 
     )
 
 
-def _check_dtype(target: Tensor, value: Tensor, advanced: list[tuple[int, Any]]) -> None:
+def _check_dtype(target: Tensor, value: Tensor, advanced: list[tuple[int, object]]) -> None:
     if target._aval.dtype != value._aval.dtype:
-        index: list[Any] = []
+        index = []
         for dim, item in advanced:  # a shape that does not fit is the first thing that torch says
             behind = sum(
                 max(x._aval.ndim, 1) if isinstance(x, Tensor) and _is_mask(x) else 1 for x in index

@@ -32,7 +32,7 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     """Base of the storages of one dtype; making one gives a ``TypedStorage``."""
 
     def __new__(
-        cls, *args: Any, wrap_storage: UntypedStorage | None = None, **kwargs: object
+        cls, *args: object, wrap_storage: UntypedStorage | None = None, **kwargs: object
     ) -> Any:
         """A storage of ``size`` elements, of the elements of a sequence, or on the memory of
         another."""

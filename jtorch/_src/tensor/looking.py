@@ -26,7 +26,7 @@ def view(
     strides: tuple[int, ...],
     offset: int,
     value: Value | None = None,
-    edge: Any = None,
+    edge: tuple[Node | int, ...] | None = None,
     source: Value | None = None,
 ) -> Tensor:
     """The view of ``t`` that ``step`` describes. Where one op makes several views, ``value`` and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -49,8 +49,12 @@ from .numbers import numpy
 from .running import apply, converted, inplace, preserve_layout
 from .writing import check_inplace, check_overlap
 
+if TYPE_CHECKING:
+    from ..engine.calls import Call
+    from ..facts.kinds import Values
 
-def _cast_call(dtype: dtypes.dtype) -> Any:
+
+def _cast_call(dtype: dtypes.dtype) -> Call:
     return call_of(OPS["_C._to_copy"], (T, Fixed(dtype.np)))
 
 
@@ -130,7 +134,7 @@ def clone(
 @schemas("(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)")
 def contiguous(
     self: Tensor, memory_format: layouts.memory_format = layouts.contiguous_format
-) -> Any:
+) -> Tensor:
     """The tensor itself if its memory is in that order, else a copy that is.
 
     Args:
@@ -202,10 +206,10 @@ class _Move(Node):
         self.back, self.there = before.aval.device, there
         self.label = "ToCopyBackward0"
 
-    def apply(self, grads: list[Any]) -> list[Any]:
+    def apply(self, grads: Values) -> Values:
         return [_brought(grads[0], self.back)]
 
-    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+    def apply_tracked(self, grads: Values) -> Values:
         v, edge = grads[0]
         moved_back = _brought(v, self.back)
         return [(moved_back, None if edge is None else (_Move(v, moved_back, edge, self.back), 0))]
@@ -342,8 +346,8 @@ def _convert(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     return preserve_layout(converted(t, dtype), t)
 
 
-def _conversion(name: str, dtype: dtypes.dtype) -> Callable[..., Any]:
-    def convert(self: Any, memory_format: Any = layouts.preserve_format) -> Any:
+def _conversion(name: str, dtype: dtypes.dtype) -> Callable[..., object]:
+    def convert(self: Tensor, memory_format: Any = layouts.preserve_format) -> Tensor:
         if memory_format is not layouts.preserve_format:
             return to(self, dtype, memory_format=memory_format)
         return self if self._aval.torch_dtype is dtype else _convert(self, dtype)
@@ -391,7 +395,7 @@ def type_as(self: Tensor, other: Tensor) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
-def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type(self: Tensor, dtype: dtypes.dtype | None = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, such as ``torch.FloatTensor``; with an argument the tensor in
     that dtype.
 
@@ -429,7 +433,7 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def cpu(self: Tensor, *, memory_format: Any = layouts.preserve_format) -> Any:
+def cpu(self: Tensor, *, memory_format: Any = layouts.preserve_format) -> Tensor:
     """The tensor on the host; itself if it is there.
 
     Args:
@@ -446,7 +450,9 @@ def cpu(self: Tensor, *, memory_format: Any = layouts.preserve_format) -> Any:
     return _on_device(self, "cpu", memory_format)
 
 
-def _on_device(t: Tensor, device: Any, memory_format: layouts.memory_format | None) -> Tensor:
+def _on_device(
+    t: Tensor, device: str | devices.device, memory_format: layouts.memory_format | None
+) -> Tensor:
     return (
         moved(t, device)
         if memory_format is layouts.preserve_format
@@ -457,11 +463,11 @@ def _on_device(t: Tensor, device: Any, memory_format: layouts.memory_format | No
 @composite(namespace="Tensor", operands=("self",))
 def cuda(
     self: Tensor,
-    device: Any = None,
+    device: devices.device | str | int | None = None,
     non_blocking: bool = False,
     *,
     memory_format: Any = layouts.preserve_format,
-) -> Any:
+) -> Tensor:
     """The tensor on a GPU; itself if it is there.
 
     Shapes: self (*) -> (*).
@@ -520,7 +526,7 @@ def is_of_plain_memory(t: Tensor) -> bool:
     refused_as="arithmetic",
     lazy="conj neg",
 )
-def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
+def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Any:
     """Writes ``other``, broadcast and cast, into the tensor.
 
     Args:
@@ -581,7 +587,7 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "value"), refused_as="name")
-def fill_(self: Tensor, value: Any) -> Any:
+def fill_(self: Tensor, value: Any) -> Tensor:
     """Writes a number, or a 0-dim tensor's value, everywhere.
 
     Args:
@@ -634,7 +640,7 @@ _type = __builtins__["type"] if isinstance(__builtins__, dict) else __builtins__
 
 @composite(namespace="Tensor", operands=("self",), opaque=True)
 @schemas("zero. ; _ =out")
-def zero_(self: Tensor) -> Any:
+def zero_(self: Tensor) -> Tensor:
     """Writes zero everywhere.
 
     Raises:
@@ -761,7 +767,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], Any])
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never", implicit=True)
 @schemas("(Tensor(a!) self) -> ()")
-def retain_grad(self: Tensor) -> Any:
+def retain_grad(self: Tensor) -> None:
     """Makes a tensor that is no leaf keep its gradient in ``grad``.
 
     Raises:

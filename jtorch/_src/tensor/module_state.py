@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
 
 from ..engine import SPECIAL, Value
 from ..engine import outside_jax as outside_jax
 from .own_attributes import TensorBase
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+
 
 STATE = (
     "the state of a module would change inside a JAX transformation, whose values do not outlive "
@@ -17,7 +21,7 @@ STATE = (
 )
 
 
-def check_state(t: Any, v: Value) -> None:
+def check_state(t: Tensor, v: Value) -> None:
     """Raises if ``v``, which is to be written into ``t``, is a tracer of JAX and ``t`` part of a
     module that was made outside.
 
@@ -34,7 +38,7 @@ def check_state(t: Any, v: Value) -> None:
         raise RuntimeError(STATE)
 
 
-def check_buffer(owner: Any) -> None:
+def check_buffer(owner: Tensor) -> None:
     """Raises if a part of a module that was made outside is about to be written to while JAX
     traces, though with a value that is none of JAX's: what happens in tracing happens once, however
     often the compiled function is called.
@@ -46,7 +50,7 @@ def check_buffer(owner: Any) -> None:
         raise RuntimeError(STATE)
 
 
-def owned(before: Any, tensor: Any) -> Any:
+def owned(before: Tensor | None, tensor: object) -> object:
     """``tensor``, from now on part of a module in the place of ``before``. A module made inside a
     transformation ends with it.
 

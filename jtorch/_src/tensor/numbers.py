@@ -185,7 +185,7 @@ def host_memory(t: Tensor) -> np.ndarray:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
-def __array__(self: Tensor, dtype: Any = None, copy: Any = None) -> Any:
+def __array__(self: Tensor, dtype: dtypes.dtype | None = None, copy: Any = None) -> Any:
     """What ``numpy.asarray`` sees: the tensor's own memory, or a copy in ``dtype``.
 
     Example:
@@ -203,7 +203,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: Any = None) -> Any:
 @composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
 def __array_wrap__(
     self: Tensor, array: Any, context: Any = None, return_scalar: bool = False
-) -> Any:
+) -> Tensor:
     """The result of a NumPy function as a tensor again; truth as ``uint8``.
 
     Example:
@@ -275,7 +275,7 @@ def __float__(self: Tensor) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def __int__(self: Tensor) -> Any:
+def __int__(self: Tensor) -> int:
     """The only element as an int, towards zero.
 
     Raises:
@@ -324,7 +324,7 @@ def __index__(self: Tensor) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def __len__(self: Tensor) -> Any:
+def __len__(self: Tensor) -> int:
     """The size of the first dimension.
 
     Raises:
@@ -367,7 +367,7 @@ def __iter__(self: Tensor) -> Iterator[Any]:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def __reversed__(self: Tensor) -> Any:
+def __reversed__(self: Tensor) -> Tensor:
     """The tensor flipped along its first dimension.
 
     Example:
@@ -411,7 +411,7 @@ def __repr__(self: Tensor, *, tensor_contents: Any = None) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def __format__(self: Tensor, format_spec: str) -> Any:
+def __format__(self: Tensor, format_spec: str) -> str:
     """The only element of a 0-dim tensor in that format; the repr of other tensors.
 
     Example:

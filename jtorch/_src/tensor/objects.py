@@ -57,7 +57,7 @@ def _has_own_handler(cls: type) -> bool:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
-def __deepcopy__(self: Tensor, memo: Any) -> Any:
+def __deepcopy__(self: Tensor, memo: Any) -> Tensor:
     """A copy with its own memory.
 
     Raises:
@@ -135,7 +135,7 @@ def _rebuild_from_array(
     dtype: dtypes.dtype,
     requires_grad: bool,
     cls: object,
-    state: Any,
+    state: tuple[object, ...] | dict[str, object],
     *bits: bool,
 ) -> Tensor:
     t = from_host(array.view(dtype.np) if array.dtype != dtype.np else array)
@@ -329,13 +329,13 @@ def _make_subclass(
     return r
 
 
-def _fresh_alias(al: Any) -> Alias:
+def _fresh_alias(al: Alias) -> Alias:
     mine = Alias(al.storage, al.chain, al.value, None, 0, al.offset)
     mine.version, mine.aval, mine.strides = al.version, al.aval, al.strides
     return mine
 
 
-def _new_tensor(cls: Any, *args: Any, **kwargs: object) -> Any:
+def _new_tensor(cls: type, *args: Any, **kwargs: object) -> Tensor:
     """``Tensor()``, ``Tensor(2, 3)``, ``Tensor([1., 2.])``, ``Tensor(tensor)``: default dtype;
     sizes give uninitialised data."""
     if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs:

@@ -3,7 +3,7 @@ a storage or a tensor."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from ..facts.layouts import strided
 from ..hooks import seen_making
 from .creation import tensor
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Arguments, Keywords
+
+
 #: What may be given by its name, besides ``device``.
 _ALONE = ("storage", "other", "size", "data")
 #: The dtypes that C++ calls by another name than Python does.
@@ -31,8 +35,8 @@ _IN_CXX = {
 
 
 def made(
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    args: tuple[object, ...],
+    kwargs: Keywords,
     dtype: dtypes.dtype,
     place: devices.device | str | None,
     new: bool = False,
@@ -102,7 +106,7 @@ def _of_size(size: tuple[int, ...], dtype: dtypes.dtype, where: object) -> Tenso
     return _uncounted(unwritten(made) if ASKED.fills and not made.is_meta else made)
 
 
-def _given(args: tuple[Any, ...], kwargs: dict[str, object]) -> tuple[str, Any]:
+def _given(args: Arguments, kwargs: dict[str, object]) -> tuple[str, Any]:
     """Which overload a call means, and what it was given for it."""
     first: Any = args[0] if args else None
     words = [k for k in kwargs if k != "device"]
@@ -166,7 +170,7 @@ def _refuse(args: tuple[object, ...], kwargs: dict[str, object]) -> NoReturn:
     raise TypeError(combination("new", known, args, kwargs))
 
 
-def _place(device: Any, place: devices.device | str | None) -> Any:
+def _place(device: Any, place: devices.device | str | None) -> devices.device | str | None:
     if device is None:
         return place
     asked = devices.device(device) if not isinstance(device, devices.device) else device
@@ -207,7 +211,7 @@ def _uncounted(made: Tensor) -> Tensor:
     return made
 
 
-def _options(dtype: dtypes.dtype, device: Any) -> str:
+def _options(dtype: dtypes.dtype, device: str | devices.device | int | None) -> str:
     """A kind of tensor as PyTorch's C++ prints it."""
     name = str(dtype).removeprefix("torch.")
     rest = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import dispatch
 from ...autograd import engine as autograd_engine
@@ -27,6 +27,11 @@ from ..facts.errors import no_kernel
 from ..ops._declare import OPS, Op
 from ..ops.views import VIEWS
 from .printing import _grad_fn_name, add_suffixes, numbers
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Arguments, Function, Keywords, Named, Operand, Tree
+    from ..protocol.slow_path import Caller
+
 
 _new = object.__new__
 #: The operator that all looks at parts of memory come to.
@@ -94,7 +99,7 @@ class OpaqueValue(Laid):
 
     __slots__ = ()
 
-    def run(self, call: Any, ins: Any, numbers: tuple[Any, ...]) -> Any:
+    def run(self, call: Any, ins: Any, numbers: Arguments) -> Any:
         """What a derivative makes of it, or an error that names the operation."""
         op = call.extra.op
         if op.path == "_C._accumulate" or call.name.endswith("_backward"):
@@ -108,7 +113,7 @@ class OpaqueValue(Laid):
         return could_not_run("_local_scalar_dense")
 
 
-def _values(t: Any) -> Any:
+def _values(t: Tensor | int) -> Any:
     return plain(t)._read()
 
 
@@ -124,7 +129,7 @@ def opaque(dense: Tensor) -> OpaqueTensor:
     return made
 
 
-def plain(x: Tensor | int) -> Any:
+def plain(x: Tensor | int) -> Tree:
     """The ordinary tensor of an opaque one; anything else as it is."""
     return x._dense if type(x) is OpaqueTensor else x
 
@@ -159,7 +164,7 @@ _PARTS = {
 }
 _VIEWS = frozenset(path.rpartition(".")[2] for path in VIEWS) - _PARTS.keys()
 #: What a program is told of an opaque tensor, by the last part of the public name.
-_TABLE: dict[str, Any] = {}
+_TABLE: Named = {}
 
 
 #: Names of nodes that are not those of ordinary tensors.
@@ -182,7 +187,7 @@ class _Layout:
     """What ``dispatch.LAYOUTS`` holds for opaque tensors."""
 
     def call(
-        self, caller: Any, operand: Tensor, args: tuple[Tensor, ...], kwargs: dict[str, Any]
+        self, caller: Caller, operand: Tensor, args: tuple[Tensor, ...], kwargs: Keywords
     ) -> Any:
         """A public function called with an opaque operand."""
         path = dispatch.name_of(caller.func).removeprefix("torch.")
@@ -237,13 +242,13 @@ class _Layout:
         raise could_not_run(_VIEW)
 
     def dense(
-        self, roots: Sequence[Any], targets: Any, given: Sequence[Any]
+        self, roots: Sequence[Tensor], targets: Any, given: Sequence[Tensor]
     ) -> tuple[Any, Any, Any]:
         """What ``backward`` works on in place of opaque tensors."""
         inner = None if targets is None else tuple(map(plain, targets))
         return tuple(map(plain, roots)), inner, tuple(map(plain, given))
 
-    def laid(self, t: Any, grad: Any) -> OpaqueTensor:
+    def laid(self, t: OpaqueTensor, grad: Any) -> OpaqueTensor:
         """The gradient of a function's result as ``backward`` takes it; zeros for None."""
         return opaque(
             PUBLIC["zeros"](t._dense.shape, dtype=t._dense.dtype, device=t._dense.device)
@@ -251,13 +256,13 @@ class _Layout:
             else grad
         )
 
-    def fitted(self, t: object, grad: Any, wrong: str) -> Any:
+    def fitted(self, t: object, grad: Tensor | int, wrong: str) -> Any:
         """The gradient that ``backward`` gives for an opaque operand as the graph takes it."""
         return plain(grad)
 
     def grad(
-        self, outs: Sequence[Any], targets: Sequence[Any], given: Sequence[Any], *options: Any
-    ) -> tuple[Any, ...]:
+        self, outs: Sequence[Tensor], targets: Sequence[Tensor], given: Sequence[Any], *options: Any
+    ) -> tuple[Operand, ...]:
         """``autograd.grad``; the gradients of opaque tensors are opaque."""
         found = autograd_engine.grad(
             tuple(map(plain, outs)), tuple(map(plain, targets)), tuple(map(plain, given)), *options
@@ -278,34 +283,34 @@ def _needs_affine(
     mean: object = None,
     var: object = None,
     weight: object = None,
-    *_: Any,
-    **__: Any,
+    *_: object,
+    **__: object,
 ) -> None:
     if weight is None:
         raise RuntimeError("mkldnn_batch_norm: currently mkldnn only support affine model")
 
 
 def _needs_evaluation(
-    input: object, p: float = 0.5, training: bool = True, *_: Any, **__: Any
+    input: object, p: float = 0.5, training: bool = True, *_: object, **__: object
 ) -> None:
     if training:
         raise could_not_run("empty_strided")
 
 
-def _needs_tensors(a: Tensor, b: Tensor | int | None = None, **_: Any) -> None:
+def _needs_tensors(a: Tensor, b: Tensor | int | None = None, **_: object) -> None:
     if isinstance(b, Tensor) and type(a) is not type(b):
         raise RuntimeError("itensor_from_mkldnn expects MKL-DNN tensor input")
 
 
-_CONDITIONS: dict[str, Any] = {
+_CONDITIONS: Named = {
     "batch_norm": _needs_affine, "dropout": _needs_evaluation, "mul": _needs_tensors,
 }  # fmt: skip
 
-_PROPERTIES: dict[str, Any] = {"layout": layouts._mkldnn, "is_mkldnn": True}
+_PROPERTIES: dict[str, object] = {"layout": layouts._mkldnn, "is_mkldnn": True}
 
 
-def _says(*names: str) -> Any:
-    def enter(body: Callable[..., object]) -> Any:
+def _says(*names: str) -> Function:
+    def enter(body: Callable[..., object]) -> Function:
         for name in names:
             _TABLE[name] = body
         return body
@@ -333,7 +338,7 @@ def _describe(t: Tensor, *, tensor_contents: object = None) -> str:
 
 
 @_says("item")
-def _item(t: Tensor) -> Any:
+def _item(t: Tensor) -> None:
     if t.numel() != 1:
         raise RuntimeError(f"a Tensor with {t.numel()} elements cannot be converted to Scalar")
     raise could_not_run("_local_scalar_dense")
@@ -346,7 +351,7 @@ def _to_dense(t: Tensor, dtype: object = None, *, masked_grad: bool | None = Non
 
 
 @_says("to", "type", "float", "half", "bfloat16", "double", "cpu")
-def _moved(t: Tensor, *args: Any, **kwargs: Any) -> Any:
+def _moved(t: Tensor, *args: dtypes.dtype, **kwargs: object) -> Tensor:
     wanted = [*args, kwargs.get("dtype"), kwargs.get("device")]
     if kwargs.get("copy") or any(isinstance(x, dtypes.dtype) and x is not t.dtype for x in wanted):
         raise could_not_run("empty_strided")
@@ -366,7 +371,7 @@ def _requires_grad_(t: Tensor, requires_grad: bool = True) -> Tensor:
 
 
 @_says("detach_")
-def _detach_(t: Any) -> Any:
+def _detach_(t: OpaqueTensor) -> object:
     t._dense = t._dense.detach()
     return t
 
@@ -385,29 +390,29 @@ def _backward(
 
 
 @_says("view")
-def _view(*_: Any, **__: Any) -> Any:
+def _view(*_: Tensor | int, **__: object) -> Any:
     raise RuntimeError(
         "Currently Mkldnn tensor does not support view. Change to use reshape instead"
     )
 
 
 @_says("transpose_", "swapaxes_", "swapdims_")
-def _transpose_(*_: Any, **__: Any) -> Any:
+def _transpose_(*_: Tensor | int, **__: object) -> Any:
     raise RuntimeError("mkldnn_transpose_: in-place mkldnn operations are not supported yet")
 
 
 @_says("numpy", "__array__")
-def _numpy(*_: Any, **__: Any) -> Any:
+def _numpy(*_: Tensor, **__: object) -> Any:
     raise TypeError("can't convert Mkldnn layout tensor to numpy. Use Tensor.to_dense() first.")
 
 
 @_says("data_ptr", "tolist")
-def _data_ptr(*_: Any) -> Any:
+def _data_ptr(*_: Tensor) -> Any:
     raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
 @_says("untyped_storage", "storage", "is_shared", "share_memory_")
-def _storage(*_: Any) -> Any:
+def _storage(*_: Tensor) -> Any:
     raise NotImplementedError("Cannot access storage of OpaqueTensorImpl")
 
 
@@ -422,7 +427,7 @@ for _name in """size dim ndimension numel nelement element_size is_floating_poin
 
 
 @_says("stride")
-def _stride(t: Any, dim: int | None = None) -> Any:
+def _stride(t: Any, dim: int | None = None) -> object:
     # there are none: torch shows what their places hold
     strides = (1,) + (0,) * (t.dim() - 1) if t.dim() else ()
     return strides if dim is None else strides[dim]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ...core import Tensor
+    from ..facts.kinds import Named
 
 
 class TensorBase:
@@ -29,7 +30,7 @@ class OwnRef(weakref.ref[Any]):
     __slots__ = ()
 
 
-def take_over(tensor: Tensor, parts: dict[str, Any]) -> None:
+def take_over(tensor: Tensor, parts: Named) -> None:
     """Makes a tensor what another one was, of which the dictionary is given: a wrapper looks at its
     storage through itself from then on."""
     set_everything(tensor, parts)
@@ -98,7 +99,7 @@ def without(hidden: Iterable[str]) -> property:
     def get(self: Tensor) -> Attributes:
         return Attributes(everything(self), hidden)
 
-    def put(self: Tensor, value: Any) -> None:
+    def put(self: Tensor, value: object) -> None:
         if not isinstance(value, dict):
             raise TypeError(f"__dict__ must be set to a dictionary, not a '{type(value).__name__}'")
         own = get(self)

@@ -4,7 +4,7 @@ learnt of one like them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from .cells import Step
 from .looking import small_view
 from .view_steps import dynamic_step, step_of
 from .views import MOST_STEP, SELECT_AT, sliced_step
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Row
+
 
 _UNSQUEEZE = VIEWS["unsqueeze"]
 #: Views by ints and slices: their steps, strides, offset and description, by what they are of and
@@ -120,9 +124,7 @@ def is_there(t: Tensor, index: tuple[object, ...] | Tensor | int, value: Tensor)
     return True
 
 
-def _learnt(
-    t: Tensor, aval: Aval, strides: tuple[int, ...], parts: Sequence[Any]
-) -> tuple[Any, ...] | None:
+def _learnt(t: Tensor, aval: Aval, strides: tuple[int, ...], parts: Sequence[Any]) -> Row | None:
     """The steps, strides, offset and description of a view by ints, slices, None and Ellipsis."""
     taken = sum([part is not None and part is not Ellipsis for part in parts])
     if taken > aval.ndim or sum([part is Ellipsis for part in parts]) > 1:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -17,6 +17,9 @@ from ...dispatch import DisableTorchFunction
 from ..borders.pytree import Held
 from ..engine import Lifted, array_of, execution
 from ..facts import dtypes
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Named
 
 
 @dataclasses.dataclass
@@ -79,7 +82,7 @@ def set_printoptions(
     _options.sci_mode = sci_mode
 
 
-def get_printoptions() -> dict[str, Any]:
+def get_printoptions() -> Named:
     """The options in force, as keywords of ``set_printoptions``."""
     return dataclasses.asdict(_options)
 

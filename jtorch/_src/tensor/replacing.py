@@ -40,7 +40,7 @@ def replaced(
     found = replacing(call, ins, spans)
     if found is None:
         return None
-    shared: dict[int, Any] = {}
+    shared = {}
     for begin, end in spans:
         own = tensors[begin:end]
         held, holders = _held(ins[begin:end])

@@ -74,7 +74,7 @@ def _seen_as(
     "(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     ".dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
 )
-def view_(self: Tensor, *size: Any, **kwargs: Any) -> Any:
+def view_(self: Tensor, *size: Any, **kwargs: Any) -> Tensor:
     """The same memory in another shape, or as another dtype.
 
     Args:
@@ -219,7 +219,7 @@ def contiguous_copy(t: Tensor) -> Tensor:
 
 @composite(method=True, operands=("input",))
 @schemas(".using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")
-def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; a view where possible.
 
     Args:
@@ -255,7 +255,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @composite(method=True, operands=("input",), implicit=True)
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def ravel(input: Tensor) -> Any:
+def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension; a view where possible.
 
     Shapes: any -> (n).
@@ -316,7 +316,7 @@ view_._core = view_  # type: ignore[attr-defined]
 
 @composite(method=True, operands=("input",), varargs="size", implicit=True)
 @schemas("(Tensor(a) self, SymInt[] size) -> Tensor(a)")
-def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Any:
+def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """``input`` repeated along dimensions of size 1 to ``size``; a view.
 
     Shapes: ``size``.
@@ -336,7 +336,7 @@ def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "other"), implicit=True)
 @schemas("(Tensor(a) self, Tensor other) -> Tensor(a)")
-def expand_as(self: Tensor, other: Any) -> Any:
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """``self.expand(other.size())``.
 
     Args:
@@ -358,7 +358,7 @@ def expand_as(self: Tensor, other: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "other"), implicit=True)
 @schemas("(Tensor(a) self, Tensor other) -> Tensor(a)")
-def view_as(self: Tensor, other: Any) -> Any:
+def view_as(self: Tensor, other: Tensor) -> Tensor:
     """``self.view(other.size())``.
 
     Args:
@@ -380,7 +380,7 @@ def view_as(self: Tensor, other: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "other"), implicit=True)
 @schemas("(Tensor(a) self, Tensor other) -> Tensor(a)")
-def reshape_as(self: Tensor, other: Any) -> Any:
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """``self.reshape(other.size())``.
 
     Shapes: that of ``other``.

@@ -499,7 +499,12 @@ def _fourier_rules() -> dict[str, tuple[Callable[..., None], str]]:
             # input.
             _fourier(results[0], tensors[0], n, dim, "" if kind == "complex" else kind)
 
-        def over(results: Sequence[Tensor], tensors: Sequence[Tensor], s: Any, dim: Any) -> None:
+        def over(
+            results: Sequence[Tensor],
+            tensors: Sequence[Tensor],
+            s: int | None,
+            dim: tuple[int, ...] | int | None,
+        ) -> None:
             _fourier(results[0], tensors[0], s, dim, kind)
 
         return along, over

@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from sys import getrefcount as _refs
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,12 +47,16 @@ from .writing import (
     stale,
 )
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Arguments, Operands, Tree
+
+
 _new = object.__new__
 
 
 def apply(
-    call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...] = ()
-) -> Any:
+    call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: Arguments = ()
+) -> Tree:
     """Runs ``call`` on tensors whose values are ``ins``: a tensor, or a tuple of tensors."""
     # The first operand that requires grad decides; with none, which is most calls, nothing of
     # autograd is touched.
@@ -79,7 +83,7 @@ def apply(
 
 
 def _apply_tracked(
-    call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...]
+    call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[float, ...]
 ) -> tuple[Tensor, ...] | Tensor:
     edges = []
     unsure = False
@@ -398,7 +402,7 @@ def write_out(
     result: Any,
     out: object,
     name: str,
-    operands: Sequence[Any] = (),
+    operands: Operands = (),
     whole: bool = False,
     field: str = "",
     facts: Facts | None = None,

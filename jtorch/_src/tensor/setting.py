@@ -3,7 +3,7 @@ else has it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from .aliases import BIRTHS
 from .cells import Alias
 from .overwriting import is_alone, is_recorded, known_places, may_be_written, region_of
 from .writing import stale
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Tree
+    from .cells import Storage
+
 
 #: Numbers that every real dtype of so many bits has; of whole ones, those that it has without
 #: rounding.
@@ -26,7 +31,7 @@ _INTEGERS = {
 _BOOL = np.dtype(np.bool_)
 
 
-def set_at_once(t: Tensor, index: Any, value: Tensor | float) -> bool:
+def set_at_once(t: Tensor, index: Tree, value: Tensor | float) -> bool:
     """``t[index] = value`` for ints, slices and tuples of them, and a number or a tensor of the
     same dtype whose elements are there.
 
@@ -129,7 +134,7 @@ def _elements(value: Tensor, v: Value) -> np.ndarray | None:
     return made_at_hand(its)
 
 
-def _count(t: Tensor, al: Alias | None, storage: Any, v: Value) -> bool:
+def _count(t: Tensor, al: Alias | None, storage: Storage | None, v: Value) -> bool:
     """Counts a write, before it is done: who is interrupted between the two has written nothing,
     and views are read again.
 

@@ -11,13 +11,17 @@ import operator
 import re
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jax import export as jax_export
 
 from ..facts.size import SYMBOLIC, SymInt
 from .size_texts import evaluate
 from .symbols import UNKNOWN, Float, Sym, Undecided
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Tree
+
 
 _numbers = itertools.count()
 
@@ -82,12 +86,12 @@ class ShapeEnv:
         #: (``unknowns.of``).
         self.data: Any = None
         #: Called with a number that data decide, of which a text is made.
-        self.on_text: Callable[[Any], None] | None = None
+        self.on_text = None
         self.hints: dict[str, int] = {}
         self.ranges: dict[str, tuple[int, int | None]] = {}
         self._number = next(_numbers)
         self._exprs: dict[str, Any] = {}
-        self._scope: Any = None
+        self._scope = None
         if symbols:
             self._begin(symbols)
 
@@ -191,7 +195,7 @@ class ShapeEnv:
         self.guards.append(Guard(guess_of(written), written))
         return answer
 
-    def names_in(self, exprs: Iterable[Any]) -> list[str]:
+    def names_in(self, exprs: Iterable[object]) -> list[str]:
         """The symbols that expressions are written in, in order."""
         text = " ".join(map(str, exprs))
         return [n for n, e in self._exprs.items() if re.search(rf"\b{e}\b", text)]
@@ -201,7 +205,7 @@ class ShapeEnv:
         own = {str(e): n for n, e in self._exprs.items()}
         return list(dict.fromkeys([own[word] for word in re.findall(r"\w+", text) if word in own]))
 
-    def with_hints(self, expr: Any, names: Iterable[str]) -> Any:
+    def with_hints(self, expr: object, names: Iterable[str]) -> object:
         """An expression with the example's sizes for some symbols."""
         known = set(names) & self.hints.keys()
         return evaluate(
@@ -265,12 +269,12 @@ def env_of(expr: object) -> ShapeEnv:
     return _envs[int(text[start:end])]
 
 
-def parsed(text: str, env: ShapeEnv) -> Any:
+def parsed(text: str, env: ShapeEnv) -> object:
     """The expression of a text in the names that JAX knows the symbols by."""
     return evaluate(text, {str(e): e for e in env._exprs.values()})
 
 
-def visible(x: Any) -> Any:
+def visible(x: Tree) -> Tree:
     """The reverse of ``exact``: sizes as programs see them."""
     kind = type(x)
     if kind in SYMBOLIC:

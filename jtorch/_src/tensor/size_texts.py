@@ -7,11 +7,15 @@ import ast
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
-_CALLS: dict[str, Callable[..., Any]] = {
+if TYPE_CHECKING:
+    from ..facts.kinds import Named
+
+
+_CALLS = {
     "floordiv": operator.floordiv, "mod": operator.mod, "max": jax.core.max_dim,
     "min": jax.core.min_dim,
 }  # fmt: skip
@@ -29,7 +33,7 @@ _COMPARED: dict[type, Callable[..., object]] = {
 }
 
 
-def evaluate(text: str, names: dict[str, Any]) -> Any:
+def evaluate(text: str, names: Named) -> Any:
     """The value of arithmetic on sizes: numbers, names, ``+ - * // % **``,
     ``floordiv mod max min``, comparisons; nothing else is run."""
 

@@ -3,9 +3,13 @@ themselves when they are copied or saved."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import Tensor
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Tree
+
 
 #: What tensors are made of: attributes with defaults in the class.
 PARTS = frozenset(Tensor.__annotations__)
@@ -24,7 +28,7 @@ def slots_of(cls: type) -> list[str]:
     return found
 
 
-def state_of(t: Tensor) -> Any:
+def state_of(t: Tensor) -> Tree:
     """The state of a tensor: what its class's ``__getstate__`` gives, else its attributes, with its
     slots behind them if it has any."""
     cls = type(t)
@@ -42,7 +46,7 @@ def attributes_of(t: Tensor) -> dict[str, object]:
     return {k: v for k, v in getattr(t, "__dict__", {}).items() if k not in PARTS and k not in own}
 
 
-def restored(t: Tensor, state: Any) -> Tensor:
+def restored(t: Tensor, state: tuple[object, ...] | dict[str, object]) -> Tensor:
     """The tensor, with a state: by its class's ``__setstate__``, else attribute by attribute
     (``put``)."""
     if "__setstate__" in _defined(type(t)):

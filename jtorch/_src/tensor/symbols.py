@@ -20,9 +20,10 @@ from ..facts.size import Size, SymBool, SymFloat, SymInt
 from .size_texts import evaluate, in_torchs_words
 
 if TYPE_CHECKING:
+    from ..facts.kinds import Function, Tree, Values
     from .shape_env import ShapeEnv
 
-UNKNOWN: Any = object()
+UNKNOWN = object()
 Undecided = InconclusiveDimensionOperation
 
 
@@ -46,7 +47,7 @@ def shown(expr: object) -> str:
     return in_torchs_words(str(exact(expr)))
 
 
-def exact(x: Any) -> Any:
+def exact(x: Tree) -> Tree:
     """What kernels and shapes are told: the expression of a ``SymInt``, other values as they are;
     also inside lists, tuples, slices."""
     kind = type(x)
@@ -141,16 +142,16 @@ class Sym(SymInt):
     def __bool__(self) -> bool:
         return bool(self != 0)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> object:
         return self.env.wrap(-self.expr)
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> object:
         return self
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> object:
         return self if bool(self.__ge__(0)) else -self
 
-    def __round__(self, digits: Any = None) -> Any:
+    def __round__(self, digits: object = None) -> object:
         return self
 
     __floor__ = __ceil__ = __trunc__ = __pos__
@@ -158,7 +159,7 @@ class Sym(SymInt):
     def __reduce__(self) -> Any:
         raise TypeError("a SymInt belongs to the trace that made it and cannot be pickled")
 
-    def __deepcopy__(self, memo: Any) -> Sym:
+    def __deepcopy__(self, memo: object) -> Sym:
         return self
 
     def __copy__(self) -> Sym:
@@ -178,7 +179,12 @@ class Truth(SymBool):
     __slots__ = ("env", "holds", "guess", "text", "sides")
 
     def __init__(
-        self, env: ShapeEnv, holds: Any, guess: Any, text: Any, sides: tuple[str, Any, Any]
+        self,
+        env: ShapeEnv,
+        holds: Function,
+        guess: Any,
+        text: Function,
+        sides: tuple[str, Any, Any],
     ) -> None:
         self.env, self.holds, self.text = env, holds, text
         self.guess = guess or self._unguessed
@@ -218,10 +224,10 @@ class Truth(SymBool):
                 return f"{name}({left}, {right})"
         return text
 
-    def __and__(self, other: Any) -> bool:
+    def __and__(self, other: object) -> bool:
         return bool(self) and bool(other)
 
-    def __or__(self, other: Any) -> bool:
+    def __or__(self, other: object) -> bool:
         return bool(self) or bool(other)
 
     def __invert__(self) -> bool:
@@ -245,7 +251,7 @@ def _arithmetic(name: str, run: Callable[..., object]) -> None:
         except _NoPolynomial:
             return Float(self.env, name, (_float_of(self), other))
 
-    def reflected(self: Sym, other: Any) -> Any:
+    def reflected(self: Sym, other: Any) -> object:
         if isinstance(other, bool) or type(other) is not int:
             return _of_floats(name, self, other, turned=True)
         try:
@@ -276,18 +282,18 @@ def _power(base: Any, exponent: Any) -> object:
     return base**exponent
 
 
-def _masked(self: Sym, mask: Any) -> Any:
+def _masked(self: Sym, mask: object) -> object:
     """The bits of a size that are set in a number."""
     if type(mask) is not int or mask < 0:
         return NotImplemented
     return sum(((self // 2**i) % 2 * 2**i for i in range(mask.bit_length()) if mask >> i & 1), 0)
 
 
-def _shifted(self: Sym, by: Any) -> Any:
+def _shifted(self: Sym, by: object) -> object:
     return self * 2**by if type(by) is int and by >= 0 else NotImplemented
 
 
-def _shifted_down(self: Sym, by: Any) -> Any:
+def _shifted_down(self: Sym, by: object) -> object:
     return self // 2**by if type(by) is int and by >= 0 else NotImplemented
 
 
@@ -306,13 +312,13 @@ for _name, _run in {
     _arithmetic(_name, _run)
 
 
-def _true_division(self: Sym, other: Any) -> Any:
+def _true_division(self: Sym, other: object) -> object:
     if type(other) not in (int, float, Sym):
         return NotImplemented
     return Float(self.env, "truediv", (_float_of(self) if type(other) is float else self, other))
 
 
-def _true_division_of(self: Sym, other: Any) -> Any:
+def _true_division_of(self: Sym, other: object) -> object:
     if type(other) not in (int, float):
         return NotImplemented
     return Float(self.env, "truediv", (other, _float_of(self) if type(other) is float else self))
@@ -329,7 +335,7 @@ Sym.__sym_min__ = lambda self, other: self.env.wrap(jax.core.min_dim(self.expr, 
 def _comparison(
     name: str, sign: str, run: Callable[..., object], sure: Callable[[Any], bool]
 ) -> None:
-    def method(self: Sym, other: Any) -> Any:
+    def method(self: Sym, other: Sym | int) -> Any:
         if isinstance(other, float) and other in (float("inf"), float("-inf")):
             return run(0, other)
         if type(other) is not Sym and not isinstance(other, int):
@@ -444,7 +450,7 @@ class Float(SymFloat):
         """Itself, as for sizes."""
         return self
 
-    def _sizes(self) -> list[Any]:
+    def _sizes(self) -> Values:
         return [
             e
             for p in self.parts
@@ -493,13 +499,13 @@ class Float(SymFloat):
         found = _quotient(self)
         return math.floor(self.__float__()) if found is None else found[0] // found[1]
 
-    def __ceil__(self) -> Any:
+    def __ceil__(self) -> object:
         found = _quotient(self)
         return (
             math.ceil(self.__float__()) if found is None else (found[0] + found[1] - 1) // found[1]
         )
 
-    def __trunc__(self) -> Any:
+    def __trunc__(self) -> object:
         return (
             int(self)
             if _quotient(self) is None
@@ -510,7 +516,7 @@ class Float(SymFloat):
 
     __sym_int__ = __trunc__
 
-    def __round__(self, digits: Any = None) -> Any:
+    def __round__(self, digits: Any = None) -> object:
         found = _quotient(self) if digits is None else None
         if found is None:
             return round(self.__float__(), digits)
@@ -539,7 +545,7 @@ class Float(SymFloat):
     def __reduce__(self) -> Any:
         raise TypeError("a SymFloat belongs to the trace that made it and cannot be pickled")
 
-    def __deepcopy__(self, memo: Any) -> Float:
+    def __deepcopy__(self, memo: object) -> Float:
         return self
 
     def __copy__(self) -> Float:
@@ -577,14 +583,14 @@ def _quotient(x: Any) -> tuple[Any, int] | None:
 
 
 def _arithmetic_of_floats(name: str) -> None:
-    def method(self: Float, other: Any) -> Any:
+    def method(self: Float, other: Float | float) -> Float:
         return (
             Float(self.env, name, (self, other))
             if type(other) in (int, float, Sym, Float)
             else NotImplemented
         )
 
-    def reflected(self: Float, other: Any) -> Any:
+    def reflected(self: Float, other: object) -> object:
         return (
             Float(self.env, name, (other, self))
             if type(other) in (int, float, Sym)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from ..engine import META
 from ..facts import devices, dtypes
 from ..facts.warned_once import warn_once
 from .untyped_storage import StorageBase, UntypedStorage, _checked_index, _checked_slice, storage_of
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Function
+
 
 #: Dtype -> the name of the class that torch had for storages of it.
 NAMES = {
@@ -35,7 +39,7 @@ def _wrong(what: str, kind: type[Exception] = RuntimeError) -> Exception:
     )
 
 
-def numbers_from(given: Any, dtype: dtypes.dtype, refuse: Any) -> np.ndarray:
+def numbers_from(given: object, dtype: dtypes.dtype, refuse: Function) -> np.ndarray:
     """The elements of a new storage: of a size, or of a sequence.
 
     Raises:
@@ -68,7 +72,7 @@ class TypedStorage(StorageBase):
 
     def __init__(
         self,
-        *args: Any,
+        *args: object,
         wrap_storage: UntypedStorage | None = None,
         dtype: Any = None,
         device: object = None,
@@ -174,7 +178,7 @@ class TypedStorage(StorageBase):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
         return _checked_index(self, index)
 
-    def _write(self, place: Any, value: Any) -> None:
+    def _write(self, place: int | slice, value: Any) -> None:
         if isinstance(value, StorageBase):
             raise RuntimeError(f"cannot set item with value type {type(value)}")
         if self.device.type != META:
@@ -185,7 +189,7 @@ class TypedStorage(StorageBase):
         self._write(slice(None), value)
         return self
 
-    def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
+    def copy_(self, source: object, non_blocking: bool | None = None) -> TypedStorage:
         """Takes over the bytes of another storage, as ``UntypedStorage.copy_``: elements of another
         dtype are not converted."""
         self._untyped_storage.copy_(source, non_blocking)
@@ -203,7 +207,7 @@ class TypedStorage(StorageBase):
         """The storage in the host's memory."""
         return self._around(self._untyped_storage.cpu())
 
-    def pin_memory(self, device: Any = "cuda") -> TypedStorage:
+    def pin_memory(self, device: str = "cuda") -> TypedStorage:
         """As ``UntypedStorage.pin_memory``."""
         return self._around(self._untyped_storage.pin_memory(device))
 
@@ -245,7 +249,7 @@ class TypedStorage(StorageBase):
     _free_weak_ref = staticmethod(UntypedStorage._free_weak_ref)
 
     @property
-    def filename(self) -> Any:
+    def filename(self) -> str | None:
         """The file that the memory is mapped from, if any."""
         return self._untyped_storage.filename
 
@@ -264,7 +268,7 @@ class TypedStorage(StorageBase):
         except KeyError:
             raise KeyError(f"dtype {self.dtype} is not recognized") from None
 
-    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+    def type(self, dtype: object = None, non_blocking: bool = False) -> Any:
         """The name of the old class for storages of this dtype; with ``dtype``, as
         ``UntypedStorage.type``."""
         if dtype is None:
@@ -303,7 +307,7 @@ class TypedStorage(StorageBase):
         raise RuntimeError("from_buffer can only be called on derived classes")
 
     @classmethod
-    def from_file(cls, filename: Any, shared: bool, size: int) -> Any:
+    def from_file(cls, filename: object, shared: bool, size: int) -> TypedStorage:
         """The first ``size`` elements of a file, for the classes of one dtype:
         ``torch.FloatStorage.from_file``."""
         if cls is TypedStorage:

@@ -49,15 +49,17 @@ class Unknowns:
         self.bounds: dict[str, tuple[int | None, int | None]] = {}
         self.sizes: dict[str, None] = {}
         self.floats: list[Float] = []
-        self.said: list[tuple[str, Any, Any]] = []
+        self.said = []
         self.again: list[str] = []
         self.fixed: dict[str, int] = {}
         self.made: list[str] = []  # each symbol as often as an operator gave it
         self._own: dict[str, str] = {}  # by the name that JAX knows
         self._equal: dict[str, object] = {}
-        self._facts: list[Any] = []  # what is not negative
+        self._facts: list[object] = []  # what is not negative
 
-    def number(self, low: int | None = None, high: int | None = None, *, size: bool = False) -> Any:
+    def number(
+        self, low: int | None = None, high: int | None = None, *, size: bool = False
+    ) -> object:
         """One more whole number, as programs see it."""
         name = self.again.pop(0) if self.again else f"u{len(self.bounds)}"
         self.made.append(name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from . import shared_memory
 from .cells import Alias, Storage
 from .numbers import host_memory
 from .resizing import FIXED, resize_storage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class StorageBase:
@@ -57,7 +60,7 @@ class StorageBase:
         """The accelerator's number; None where the memory is no accelerator's."""
         return self.device.index
 
-    def is_pinned(self, device: Any = "cuda") -> bool:
+    def is_pinned(self, device: str = "cuda") -> bool:
         """Whether the memory is page-locked for an accelerator: it never is."""
         del device
         return False
@@ -65,10 +68,10 @@ class StorageBase:
     def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(len(self))])  # type: ignore[index,arg-type]
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> object:
         return self.clone()
 
-    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[object, object]) -> Any:
         return self._around(storage_of(copied_storage(self.untyped()._storage, memo)))
 
     def _around(self, memory: UntypedStorage) -> object:
@@ -84,8 +87,8 @@ class StorageBase:
         return object.__sizeof__(self) + self.untyped().nbytes()
 
 
-def _conversion(name: str, dtype: str) -> Any:
-    def convert(self: StorageBase) -> Any:
+def _conversion(name: str, dtype: str) -> Callable[..., object]:
+    def convert(self: StorageBase) -> object:
         return self._converted(dtypes.BY_NAME[dtype])
 
     convert.__name__, convert.__qualname__ = name, f"StorageBase.{name}"
@@ -121,7 +124,7 @@ class UntypedStorage(StorageBase):
 
     is_sparse_csr = False
 
-    def __new__(cls, *args: Any, device: Any = None, _storage: Storage | None = None) -> Any:
+    def __new__(cls, *args: object, device: Any = None, _storage: Storage | None = None) -> Any:
         """The memory, which is there before a subclass's ``__init__`` runs."""
         if len(args) > 1:
             got = ", ".join(type(a).__name__ for a in args)
@@ -232,7 +235,7 @@ class UntypedStorage(StorageBase):
         """Bytes in an element: one."""
         return 1
 
-    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+    def type(self, dtype: object = None, non_blocking: bool = False) -> Any:
         """The class's name; with ``dtype``, the bytes as elements of it."""
         del non_blocking
         if dtype is None:
@@ -254,7 +257,7 @@ class UntypedStorage(StorageBase):
             _storage=alias_of(share_host(self.memory().view(np.uint8).copy(), owned=True)).storage
         )
 
-    def copy_(self, source: Any, non_blocking: Any = None) -> UntypedStorage:
+    def copy_(self, source: object, non_blocking: object = None) -> UntypedStorage:
         """Takes over the bytes of another storage.
 
         Raises:
@@ -290,7 +293,7 @@ class UntypedStorage(StorageBase):
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         return self.to(device="cpu")
 
-    def pin_memory(self, device: Any = "cuda") -> UntypedStorage:
+    def pin_memory(self, device: str = "cuda") -> UntypedStorage:
         """Not offered: there is no accelerator to lock pages for."""
         del device
         raise RuntimeError("Cannot access accelerator device when none is available.")
@@ -460,7 +463,7 @@ class UntypedStorage(StorageBase):
             return UntypedStorage(_storage=alias_of(share_host(found)).storage)
         return int(self.memory().view(np.uint8)[_checked_index(self, index)])
 
-    def __setitem__(self, index: Any, value: int) -> None:
+    def __setitem__(self, index: object, value: int) -> None:
         """Writes a byte, or one byte to every place of a slice."""
         if type(value) is not int:
             raise RuntimeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from .cells import Step
 from .looking import small_view, unread, view
 from .view_steps import dynamic_step, step_of
 from .views import _SELECT, _SLICE, SELECT_AT, _check_tensor, is_data, slice_at
+
+if TYPE_CHECKING:
+    from ..facts.kinds import Operands, Tree
+
 
 #: Splits by strides, dimension and sizes: the call, and each part's step, strides and offset.
 _splits: dict[Any, tuple[Call, list[Step], list[tuple[int, ...]], list[int]]] = {}
@@ -106,7 +110,7 @@ def _several(
     return _of_several(made)
 
 
-def _of_several(made: Sequence[Any]) -> tuple[Tensor, ...]:
+def _of_several(made: Operands) -> tuple[Tensor, ...]:
     """Views that one operation made, which torch does not let be written under autograd."""
     for r in made:
         if r._al.origin is None:
@@ -185,7 +189,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
     return _split_views(tensor, d, tuple(sizes))
 
 
-def _sections(sizes: Sequence[Any], n: int, shape: Sequence[int]) -> tuple[int, ...]:
+def _sections(sizes: Sequence[int], n: int, shape: Sequence[int]) -> tuple[int, ...]:
     check_longs("split_with_sizes", "split_sizes", sizes)
     found = tuple([whole("split_with_sizes", "split_sizes", s) for s in sizes])
     for s in found:
@@ -268,7 +272,7 @@ def is_multiple(n: int, count: int) -> bool:
     return type(rest) not in SYMBOLIC and not rest
 
 
-def _parts(name: str, *given: object) -> Any:
+def _parts(name: str, *given: object) -> Tree:
     """The parts asked for, under whichever name."""
     found = [x for x in given if x is not None]
     if len(found) != 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from ..ops import views as view_ops
 from ..ops._declare import OPS, Op
 from ..ops._kernel import Fixed, Info, T, caches, call_of
 from .cells import First, Step
+
+if TYPE_CHECKING:
+    import jax
+
 
 _steps: dict[Any, Step] = {}
 caches.append(_steps)
@@ -29,7 +33,7 @@ def _put_call(record_: view_ops.View, statics: tuple[object, ...], dynamic: bool
     if put is None:
         return None
 
-    def fn(parent: object, value: object, *numbers: object) -> Any:
+    def fn(parent: object, value: object, *numbers: object) -> jax.Array:
         args = list(statics)
         if dynamic:  # the index or start is the second argument
             args.insert(1, numbers[0])
@@ -75,7 +79,7 @@ def step_of(record_: view_ops.View, statics: tuple[object, ...]) -> Step:
     return found
 
 
-def _filled(op: Op, statics: tuple[object, ...]) -> tuple[Any, ...]:
+def _filled(op: Op, statics: tuple[object, ...]) -> tuple[object, ...]:
     rest = op.params[1 + len(statics) :]
     return (*statics, *[p.default for p in rest])
 
@@ -108,7 +112,7 @@ def dynamic_step(record_: view_ops.View, dim: int, index: int, *rest: int) -> St
     return step
 
 
-def traced_step(record_: view_ops.View, dim: int, index: Any) -> Step:
+def traced_step(record_: view_ops.View, dim: int, index: object) -> Step:
     """The step of a view at a position that JAX traces: nothing but the program knows where in the
     memory it lies."""
     found = dynamic_step(record_, dim, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import MODE
 from ...autograd.tape import Node
@@ -37,6 +37,10 @@ from .running import rebind
 from .view_steps import detaching, dynamic_step, memory_steps, step_of
 from .writing import check_captured, check_inplace
 
+if TYPE_CHECKING:
+    from ..facts.kinds import Tree
+
+
 _geometries: dict[Any, Any] = {}
 #: Annotations of parameters that tuples of ints are given for as they are.
 _SIZES = frozenset(
@@ -50,7 +54,7 @@ _SIZES = frozenset(
 _INT = frozenset((int,))
 
 
-def _is_ready(value: Any, p: Param) -> bool:
+def _is_ready(value: Tree, p: Param) -> bool:
     """Whether an argument is what the view op gets as it is."""
     kind = type(value)
     return (
@@ -101,7 +105,7 @@ def _public(record_: view_ops.View) -> Callable[..., Tensor]:
     #: What completes so many arguments.
     others = [tuple([p.default for p in params[n:]]) for n in range(len(params) + 1)]
 
-    def core(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def core(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if not isinstance(input, Tensor):
             raise must_be_tensor(op.name, "input", 1, input)
         if op.itself is not None and op.itself(input._aval.dtype):
@@ -132,7 +136,7 @@ def _public(record_: view_ops.View) -> Callable[..., Tensor]:
     return core
 
 
-def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
+def bind_view(record_: view_ops.View) -> dict[str, Callable[..., object]]:
     """The public forms of a view op by path: ``torch.x``, ``torch.Tensor.x``, and the in-place
     ``torch.Tensor.x_``."""
     op = record_.op
@@ -179,8 +183,8 @@ def _inplace_doc(name: str) -> str:
     """
 
 
-def _callable(core: Callable[..., object], op: Op, label: str, first: str) -> Callable[..., Any]:
-    told: dict[str, Any] = {
+def _callable(core: Callable[..., object], op: Op, label: str, first: str) -> Callable[..., object]:
+    told = {
         "wrapped": op.body,
         "doc": op.body.__doc__,
         "annotations": annotations_of(op, label.removeprefix("torch.")),
@@ -188,7 +192,7 @@ def _callable(core: Callable[..., object], op: Op, label: str, first: str) -> Ca
     }
     if op.varargs == op.params[1].name if len(op.params) > 1 else False:
 
-        def spread(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def spread(self: Tensor, *args: Any, **kwargs: Any) -> Any:
             if op.varargs in kwargs:
                 if args:
                     raise given_twice(op.name, op.varargs)
@@ -356,7 +360,7 @@ def _slice(
     "(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
     ".Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
 )
-def narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """``length`` elements of a dimension from ``start`` on; a view.
 
     Args:
@@ -415,7 +419,7 @@ def _size(name: str, args: Sequence[Any]) -> tuple[int, ...]:
 )
 def as_strided(
     input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
-) -> Any:
+) -> Tensor:
     """Any strided look at the tensor's storage.
 
     Shapes: ``size``.
@@ -618,7 +622,7 @@ def _whole(al: Any) -> Tensor:
 
 @composite(namespace="torch", method=False, operands=("input",), implicit=True)
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def real(input: Tensor) -> Any:
+def real(input: Tensor) -> Tensor:
     """The real parts: a view of a complex tensor, the tensor itself if it is real.
 
     Shapes: that of ``input``.
@@ -637,7 +641,7 @@ def real(input: Tensor) -> Any:
 
 @composite(namespace="torch", method=False, operands=("input",), implicit=True)
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def imag(input: Tensor) -> Any:
+def imag(input: Tensor) -> Tensor:
     """The imaginary parts of a complex tensor, as a view.
 
     Shapes: that of ``input``.
@@ -680,7 +684,7 @@ def detach(input: Tensor) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), differentiable=False, lazy="conj neg")
-def detach_(self: Tensor) -> Any:
+def detach_(self: Tensor) -> Tensor:
     """Cuts the tensor from its history, in place.
 
     Raises:
@@ -732,7 +736,7 @@ def with_bits(t: Tensor, bits: tuple[bool, bool]) -> Tensor:
 
 @composite(method=True, operands=("input",), implicit=True)
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def adjoint(input: Tensor) -> Any:
+def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions; a view.
 
     Shapes: (*, m, n) -> (*, n, m).

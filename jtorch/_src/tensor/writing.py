@@ -7,7 +7,7 @@ import copy
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import FORWARD, MODE
 from ...autograd.names import plain_name
@@ -37,6 +37,9 @@ from .module_state import check_buffer, check_state
 from .own_attributes import OwnRef
 from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
 from .view_steps import detaching
+
+if TYPE_CHECKING:
+    pass
 
 
 def check_inplace(t: Tensor, idempotent: bool | tuple[str, str] | None = False) -> None:
@@ -395,7 +398,7 @@ def _assign_apart(t: Tensor, v: Value, edge: Any) -> Tensor:
     return t
 
 
-def _set_history(t: Tensor, edge: Any) -> None:
+def _set_history(t: Tensor, edge: tuple[Node | int, ...] | None) -> None:
     if edge is not None:  # without one nothing was recorded, and what was before still holds
         t._node, t._nr = edge
         t._rg = True

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch import nn
 from jtorch.utils import checkpoint as recomputing
 
 from .._composable_state import _State
 from .contract import contract
+
+if TYPE_CHECKING:
+    pass
 
 
 class _CheckpointState(_State):

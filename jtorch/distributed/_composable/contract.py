@@ -42,7 +42,7 @@ def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
     modules as they are. ``function.state(module)`` is what it keeps: one ``state_cls()`` a call.
     """
 
-    def decorated(func: Callable[..., object]) -> Any:
+    def decorated(func: Callable[..., object]) -> Callable[..., object]:
         name: str = func.__name__
 
         @functools.wraps(func)

@@ -20,8 +20,8 @@ class _ReplicateState(_State):
     def __init__(self) -> None:
         self.ddp: Any = None
         self.no_sync = False
-        self.hooks: list[tuple[Any, Any]] = []
-        self.given: dict[str, Any] = {}
+        self.hooks = []
+        self.given = {}
         self.ignored: set[nn.Module] = set()
 
     def _parameters(self, module: nn.Module) -> list[nn.Parameter]:

@@ -35,7 +35,7 @@ class Joinable(ABC):
     @abstractmethod
     def __init__(self) -> None:
         super().__init__()
-        self._join_config: Any = None
+        self._join_config = None
 
     @abstractmethod
     def join_hook(self, **kwargs: Any) -> JoinHook:

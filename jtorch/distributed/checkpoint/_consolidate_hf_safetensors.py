@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,10 @@ import jtorch as torch
 
 from . import _safetensors
 from ._hf_utils import _gen_file_name, _metadata_fn, index_text
+
+if TYPE_CHECKING:
+    from ..group import ProcessGroup
+
 
 __all__ = ["consolidate_safetensors_files", "consolidate_safetensors_files_on_every_rank"]
 
@@ -139,7 +143,7 @@ def consolidate_safetensors_files_on_every_rank(
     output_dir: str,
     fqn_to_index_mapping: dict[str, int],
     num_threads: int = 1,
-    process_group: Any = None,
+    process_group: ProcessGroup | None = None,
 ) -> None:
     """``consolidate_safetensors_files`` by all processes together, each some of the files.
 

@@ -10,7 +10,7 @@ import pickle
 import struct
 from collections import OrderedDict
 from pickle import UnpicklingError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -18,6 +18,10 @@ from ... import _weights_only_unpickler
 from ..._src.files.pickles import write_pickle
 from ...serialization import _get_layout
 from . import metadata as kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 #: The parts of one piece of a file, as the reader and the writer of files know it; set by
 #: ``filesystem``.
@@ -41,7 +45,7 @@ _RECORDS["torch.distributed._shard.sharded_tensor.metadata.TensorProperties"] = 
 )
 
 #: What a file may call: nothing of it does more than making a value.
-_CALLED: dict[str, Any] = {
+_CALLED = {
     "torch.Size": torch.Size,
     "torch.serialization._get_layout": _get_layout,
     "torch.distributed.checkpoint.metadata._MEM_FORMAT_ENCODING": kinds._MEM_FORMAT_ENCODING,
@@ -79,7 +83,7 @@ class _Unpickler(pickle._Unpickler):  # the one written in Python: its steps can
         for name in _OPCODES
     }
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> torch.dtype | Callable[..., object] | type:
         """The allowed class or function of that name."""
         path = f"{module}.{name}"
         if path in _RECORDS:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Tree
+
 
 OBJ_PATH = tuple[str | int, ...]
 FLATTEN_MAPPING = dict[str, OBJ_PATH]
@@ -35,7 +39,7 @@ def _went_into(value: object) -> bool:
 
 
 def _walk(
-    path: OBJ_PATH, value: Any, into: Callable[..., object]
+    path: OBJ_PATH, value: Tree, into: Callable[..., object]
 ) -> Iterator[tuple[OBJ_PATH, Any]]:
     if not into(value):
         yield path, value
@@ -55,7 +59,7 @@ def flatten_state_dict(
     Raises:
         ValueError: if two values get one name.
     """
-    flat: dict[str, Any] = {}
+    flat = {}
     paths: FLATTEN_MAPPING = {}
     for key, value in state_dict.items():
         for path, leaf in _walk((str(key),), value, _went_into if before_2_4 else _goes_into):
@@ -91,7 +95,7 @@ def unflatten_state_dict(
     state_dict: Mapping[str, object], mapping: FLATTEN_MAPPING
 ) -> dict[str, object]:
     """The nested state of a flat one."""
-    nested: dict[str, Any] = {}
+    nested = {}
     for name, value in state_dict.items():
         set_element(nested, mapping[name], value)
     return nested

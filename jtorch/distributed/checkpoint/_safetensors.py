@@ -8,7 +8,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -132,7 +132,7 @@ def write_header(
         facts[SHARDING] = json.dumps(
             {key: {"saved_offsets": list(offset)} for key, offset in offsets.items()}
         )
-    header: dict[str, Any] = {"__metadata__": facts}
+    header: dict[str, object] = {"__metadata__": facts}
     at = 0
     for key in in_order(kinds):
         dtype, shape = kinds[key]

@@ -8,7 +8,7 @@ import io
 import itertools
 import math
 from collections import ChainMap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -39,6 +39,10 @@ from .planner_helpers import (
     narrow_tensor_by_index,
 )
 from .utils import find_state_dict_object
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Tree
+
 
 __all__ = [
     "DefaultLoadPlanner", "DefaultSavePlanner", "create_default_global_load_plan",
@@ -173,7 +177,7 @@ class DefaultSavePlanner(SavePlanner):
 def _init_state_dict(state_dict: dict[str, object]) -> None:
     """Gives tensors without data some, on the current device."""
 
-    def made(value: object) -> Any:
+    def made(value: object) -> Tree:
         if isinstance(value, dict):
             for key, inner in value.items():
                 value[key] = made(inner)
@@ -388,9 +392,7 @@ def create_default_global_save_plan(
             else:
                 data = item.tensor_data
                 assert data is not None, f"a tensor without bounds: {name}"
-                md: Any = found.setdefault(
-                    name, TensorStorageMetadata(data.properties, data.size, [])
-                )
+                md = found.setdefault(name, TensorStorageMetadata(data.properties, data.size, []))
                 if rewrite_index_hints:
                     item = dataclasses.replace(
                         item, index=dataclasses.replace(item.index, index=len(md.chunks))

@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import jtorch as torch
 from jtorch._src.facts.errors import not_offered
@@ -44,6 +44,10 @@ from .planner import (
 from .planner_helpers import narrow_tensor_by_index
 from .staging import BlockingAsyncStager
 from .storage import StorageReader, StorageWriter, WriteResult
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Named, TensorLike
+
 
 __all__ = [
     "FileSystem",
@@ -67,9 +71,9 @@ class _StorageInfo:
     relative_path: str
     offset: int
     length: int
-    transform_descriptors: Any = None
+    transform_descriptors: object = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Named:
         return {k: v for k, v in self.__dict__.items() if v is not None}
 
 
@@ -201,7 +205,7 @@ def _size_of(item: WriteItem) -> int:
     return item.tensor_data.chunk.sizes.numel() * item.tensor_data.properties.dtype.itemsize
 
 
-def _as_bytes(data: Any) -> memoryview:
+def _as_bytes(data: TensorLike) -> memoryview:
     """What is written for a piece: a file of its own, as ``torch.save`` makes it, or the bytes of
     one."""
     if isinstance(data, io.BytesIO):

@@ -54,7 +54,7 @@ class BroadcastingTorchSaveReader(StorageReader):
             RuntimeError: for something else than a tensor.
         """
         state: Any = planner.state_dict  # that of the default planners
-        read: dict[str, Any] = {}
+        read = {}
         if self.is_coordinator:
             assert self.checkpoint_id is not None
             read = torch.load(self.checkpoint_id, map_location="cpu", weights_only=False)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import jtorch as torch
 
 from ..tensor import DTensor
 from .metadata import STATE_DICT_TYPE
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Tree
+
 
 __all__ = ["AsyncStager", "BlockingAsyncStager", "DefaultStager", "StagingOptions"]
 
@@ -38,7 +42,7 @@ class AsyncStager(Protocol):
         ...
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: Tree) -> Tree:
     if isinstance(value, dict):
         return (
             type(value)((key, _copied(inner)) for key, inner in value.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import nn
@@ -17,6 +17,10 @@ from ..group import get_rank, is_initialized
 from ..objects import broadcast_object_list
 from ..tensor import DTensor
 from ..tensor._utils import compute_local_shape_and_global_offset
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Named, Row
+
 
 __all__ = [
     "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict",
@@ -286,7 +290,7 @@ def set_model_state_dict(
         return model.load_state_dict(state, strict=options.strict, assign=assign)
 
 
-def _all(optimizers: Any) -> tuple[Any, ...]:
+def _all(optimizers: Any) -> Row:
     return (optimizers,) if isinstance(optimizers, torch.optim.Optimizer) else tuple(optimizers)
 
 
@@ -324,7 +328,7 @@ def get_optimizer_state_dict(
     wanted: set[Any] | None = (
         None if not submodules else {p for module in submodules for p in module.parameters()}  # pyright: ignore[reportUnhashable]
     )
-    state: dict[str, Any] = {}
+    state = {}
     groups: list[dict[str, Any]] = []
     for optimizer in _all(optimizers):
         _init_optim_state(optimizer)
@@ -367,7 +371,7 @@ def _by_path(prefix: str, value: object) -> Iterator[tuple[str, object]]:
         yield prefix, value
 
 
-def _flattened(found: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flattened(found: Named) -> Iterator[tuple[str, Any]]:
     for name, values in found["state"].items():
         yield from _by_path(f"state.{name}", values)
     for group in found["param_groups"]:
@@ -404,7 +408,7 @@ def set_optimizer_state_dict(
             optimizer.load_state_dict(_for_optimizer(optimizer, names, given, options))
 
 
-def _states_in(flat: dict[str, object], names: Iterable[str]) -> dict[str, dict[str, Any]]:
+def _states_in(flat: dict[str, object], names: Iterable[str]) -> dict[str, Named]:
     """The states by parameters' names of what ``_flattened`` gave."""
     known, found = set(names), {}
     for path, value in flat.items():
@@ -421,8 +425,8 @@ def _states_in(flat: dict[str, object], names: Iterable[str]) -> dict[str, dict[
 
 
 def _for_optimizer(
-    optimizer: Any, names: dict[nn.Parameter, str], given: dict[str, Any], options: StateDictOptions
-) -> dict[str, Any]:
+    optimizer: Any, names: dict[nn.Parameter, str], given: Named, options: StateDictOptions
+) -> Named:
     """A state_dict as ``Optimizer.load_state_dict`` takes it.
 
     Raises:
@@ -431,7 +435,7 @@ def _for_optimizer(
     """
     own, flat = optimizer.state_dict(), options.flatten_optimizer_state_dict
     saved_states = _states_in(given, names.values()) if flat else given["state"]
-    state: dict[int, Any] = {}
+    state = {}
     groups: list[dict[str, Any]] = []
     for group, mine in zip(optimizer.param_groups, own["param_groups"], strict=True):
         called = [names[p] for p in group["params"]]

@@ -6,7 +6,7 @@ import inspect
 import logging
 import os
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .default_planner import DefaultLoadPlanner, _EmptyStateDictLoadPlanner
 from .metadata import Metadata
@@ -15,6 +15,10 @@ from .state_dict_saver import _is_alone, _storage_setup
 from .stateful import Stateful
 from .storage import StorageReader
 from .utils import _DistWrapper
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Named
+
 
 __all__ = ["load", "load_state_dict"]
 
@@ -111,7 +115,7 @@ def _described(reader: StorageReader, rank: int) -> tuple[Metadata, bool]:
 
 
 def _load_state_dict(
-    state_dict: dict[str, Any],
+    state_dict: Named,
     storage_reader: StorageReader,
     process_group: object = None,
     coordinator_rank: int = 0,

@@ -8,7 +8,7 @@ import os
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..group import STATE, is_initialized, new_group, world
 from .default_planner import DefaultSavePlanner
@@ -19,6 +19,11 @@ from .staging import AsyncStager, DefaultStager, StagingOptions
 from .stateful import Stateful
 from .storage import StorageReader, StorageWriter
 from .utils import _DistWrapper
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Values
+    from .storage import WriteResult
+
 
 __all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "save_state_dict"]
 
@@ -209,10 +214,10 @@ def _save_state_dict(
         else global_step([local_step()])[0]
     )
 
-    def write_data() -> list[Any]:
+    def write_data() -> list[WriteResult]:
         return storage_writer.write_data(chosen.finish_plan(plan), chosen).wait()
 
-    def finish(results: list[list[Any]]) -> Metadata:
+    def finish(results: list[Values]) -> Metadata:
         storage_writer.finish(metadata=described[-1], results=results)
         return described[-1]
 
@@ -252,7 +257,7 @@ def async_save(
     async_stager: AsyncStager | None = None,
     no_dist: bool = False,
     use_collectives: bool = True,
-) -> Future[Any] | AsyncSaveResponse:
+) -> Future | AsyncSaveResponse:
     """Copies a state, and writes the copy in a thread, as ``save`` does.
 
     The processes meet in a group of their own for this, so training may go on with its collectives.
@@ -267,7 +272,7 @@ def async_save(
         checkpoint.
     """
     del async_checkpointer_type
-    stager: Any = async_stager
+    stager = async_stager
     if stager is None:
         stager = (
             storage_writer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -14,6 +14,10 @@ from ..group import get_global_rank, get_rank, get_world_size
 from ..tensor import DTensor
 from .api import CheckpointException, _is_wrapped_exception, _wrap_exception
 from .metadata import STATE_DICT_TYPE, MetadataIndex
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Values
+
 
 __all__ = ["find_state_dict_object", "find_tensor_shard"]
 
@@ -80,7 +84,7 @@ class _DistWrapper:
         objects.all_gather_object(found, object, group=self.group)
         return found
 
-    def scatter_object(self, object_list: list[Any] | None) -> object:
+    def scatter_object(self, object_list: Values | None) -> object:
         """This process's object of the coordinator's list."""
         if not self.use_dist:
             assert object_list is not None
@@ -140,7 +144,7 @@ class _DistWrapper:
             raise CheckpointException(step, failed)
         return found
 
-    def broadcast(self, step: str, map_fun: Callable[[], object]) -> Any:
+    def broadcast(self, step: str, map_fun: Callable[[], object]) -> object:
         """What ``map_fun`` gives on the coordinator.
 
         Raises:

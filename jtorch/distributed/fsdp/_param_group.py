@@ -80,7 +80,7 @@ class Param:
         offloaded: bool,
     ) -> None:
         self.places, self.layout, self.dim = places, layout, shard.dim
-        self.tensor_mesh: tuple[DeviceMesh, tuple[Any, ...]] | None = None
+        self.tensor_mesh = None
         data: Any = parameter.detach()
         shape, stride = parameter.size(), parameter.stride()
         if isinstance(parameter, DTensor):  # sharded already, for tensor parallelism
@@ -247,7 +247,7 @@ class ParamGroup:
                 "For example, call module.to_empty(device) to materialize to device and call "
                 "module.reset_parameters() on each module to initialize values."
             )
-        by_dtype: dict[Any, list[int]] = {}
+        by_dtype = {}
         for i, p in enumerate(self.params):
             by_dtype.setdefault(self._computed_in(p.sharded.dtype), []).append(i)
         with torch.no_grad():
@@ -331,7 +331,7 @@ class ParamGroup:
 
     # ---- gradients -------------------------------------------------------------------------------
 
-    def _note(self, index: int) -> Callable[[Any], None]:
+    def _note(self, index: int) -> Callable[[torch.Tensor], None]:
         def note(leaf: torch.Tensor) -> None:
             grad, leaf.grad = leaf.grad, None
             if grad is None:
@@ -363,7 +363,7 @@ class ParamGroup:
             for i, p in enumerate(self.params):
                 if i not in grads and p.sharded.requires_grad:
                     grads[i] = torch.zeros(p.size, dtype=self._computed_in(p.sharded.dtype))
-        by_dtype: dict[Any, list[int]] = {}
+        by_dtype = {}
         for i in sorted(grads):
             by_dtype.setdefault(self.mp_policy.reduce_dtype or grads[i].dtype, []).append(i)
         with torch.no_grad():
@@ -528,7 +528,7 @@ class _Pass(threading.local):
     """The groups that the backward pass which is going on in this thread has left gradients in."""
 
     def __init__(self) -> None:
-        self._walk: Any = None
+        self._walk = None
         self._groups: dict[int, ParamGroup] = {}
 
     def reached(self, group: ParamGroup) -> None:

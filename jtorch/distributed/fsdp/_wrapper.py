@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import nn
@@ -37,6 +37,11 @@ from .api import (
 )
 from .wrap import CustomPolicy, _Policy
 
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Keywords, Values
+    from ._param_group import Param
+
+
 __all__ = ["FullyShardedDataParallel"]
 
 _NAME = "torch.distributed.fsdp.FullyShardedDataParallel"
@@ -62,7 +67,7 @@ def _settings(
     return StateDictSettings(kind, config, optim_config)
 
 
-def _own_part(p: Any, whole: torch.Tensor) -> torch.Tensor:
+def _own_part(p: Param, whole: torch.Tensor) -> torch.Tensor:
     """What of a whole parameter, or of its gradient, is this process's."""
     return whole.narrow(p.dim, min(p.layout.rank * p.rows, p.size[p.dim]), p.own_shape()[p.dim])
 
@@ -604,7 +609,10 @@ def _of_whole(
 
 
 def _state_given(
-    module: Any, state_dict: dict[str, object], prefix: str, local_metadata: object
+    module: FullyShardedDataParallel,
+    state_dict: dict[str, object],
+    prefix: str,
+    local_metadata: object,
 ) -> None:
     """Takes the wrapper's part out of names, and makes values whole where that is wanted."""
     del local_metadata
@@ -652,7 +660,7 @@ def _hybrid_mesh(groups: object) -> DeviceMesh:
             f"got {type(groups)}"
         )
     shards, copies = map(world, groups)
-    rows: list[Any] = [None] * copies.size()
+    rows: Values = [None] * copies.size()
     all_gather_object(rows, list(shards.ranks), group=copies)
     return DeviceMesh.from_group([copies, shards], kind, torch.tensor(rows, device="cpu"))
 
@@ -697,11 +705,9 @@ def _take_first(module: nn.Module, mesh: DeviceMesh, ignored: set[nn.Parameter])
                     broadcast(tensor.detach(), group=mesh.get_group(d), group_src=0)
 
 
-def _wrap_inside(
-    module: nn.Module, policy: Any, options: dict[str, Any], skipped: set[int]
-) -> None:
+def _wrap_inside(module: nn.Module, policy: Any, options: Keywords, skipped: set[int]) -> None:
     """Puts wrappers around the submodules that a policy names, from the inside out."""
-    chosen: dict[int, dict[str, Any]] = {}
+    chosen = {}
     if isinstance(policy, CustomPolicy):
         for inner in module.modules():
             said = policy._lambda_fn(inner)

@@ -6,9 +6,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch import nn
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Function, Named
+
 
 __all__ = [
     "CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap",
@@ -118,7 +122,7 @@ size_based_auto_wrap_policy.EXCLUDE_WRAP_MODULES = {nn.ModuleList, nn.ModuleDict
 size_based_auto_wrap_policy.FORCE_LEAF_MODULES = {nn.MultiheadAttention}  # type: ignore[attr-defined]
 
 #: The wrapper and its arguments in the blocks of ``enable_wrap``.
-_enabled: list[tuple[Callable[..., Any], dict[str, Any]]] = []
+_enabled: list[tuple[Function, Named]] = []
 
 
 @contextlib.contextmanager
@@ -145,7 +149,7 @@ def wrap(module: nn.Module, **wrap_overrides: Any) -> nn.Module:
     return wrapper(module, **{**given, **wrap_overrides, **getattr(module, "_wrap_overrides", {})})
 
 
-def _wrap(module: nn.Module, wrapper_cls: Callable[..., Any], **kwargs: Any) -> nn.Module:
+def _wrap(module: nn.Module, wrapper_cls: Function, **kwargs: Any) -> nn.Module:
     """The module in its wrapper; what the module wants to have otherwise goes first."""
     return wrapper_cls(module, **{**kwargs, **getattr(module, "_wrap_overrides", {})})
 

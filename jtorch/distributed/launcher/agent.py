@@ -121,7 +121,7 @@ class Agent:
         return folder
 
     @staticmethod
-    def chosen(setting: Any, local_rank: int) -> Std:
+    def chosen(setting: object, local_rank: int) -> Std:
         """What a setting says of a local rank."""
         return setting.get(local_rank, Std.NONE) if isinstance(setting, dict) else Std(setting)
 

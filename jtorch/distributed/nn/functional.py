@@ -4,12 +4,15 @@ derivatives of derivatives."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from .. import collectives as c
 from ..group import ReduceOp, world
+
+if TYPE_CHECKING:
+    from ...autograd.function_node import FunctionCtx
 
 
 def broadcast(tensor: torch.Tensor, src: int, group: object = None) -> torch.Tensor:
@@ -103,7 +106,7 @@ class _Broadcast(torch.autograd.Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: torch.Tensor) -> Any:
         total = _Reduce.apply(grad, ctx.src, ReduceOp.SUM, ctx.group)
         return (
             total if torch.distributed.get_rank() == ctx.src else torch.zeros_like(total),
@@ -123,7 +126,7 @@ class _Gather(torch.autograd.Function):
         return tuple(rows)
 
     @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: torch.Tensor) -> Any:
         return _Scatter.apply(ctx.dst, ctx.group, *grads), None, None
 
 
@@ -141,27 +144,27 @@ class _Scatter(torch.autograd.Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: torch.Tensor) -> Any:
         return None, None, *_Gather.apply(grad, ctx.src, ctx.group)
 
 
 class _Reduce(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, dst: int, op: Any, group: Any) -> torch.Tensor:
+    def forward(ctx: Any, tensor: torch.Tensor, dst: int, op: object, group: Any) -> torch.Tensor:
         ctx.dst, ctx.group = dst, group
         result = _own(tensor)
         c.reduce(result, dst, op, group=group)
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: torch.Tensor) -> Any:
         return _Broadcast.apply(grad, ctx.dst, ctx.group), None, None, None
 
 
 class _ReduceScatter(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, op: Any, group: Any, output: torch.Tensor, *tensors: torch.Tensor
+        ctx: Any, op: object, group: Any, output: torch.Tensor, *tensors: torch.Tensor
     ) -> torch.Tensor:
         ctx.group = group
         result = torch.zeros_like(output)
@@ -169,7 +172,7 @@ class _ReduceScatter(torch.autograd.Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: torch.Tensor) -> Any:
         return None, None, None, *_AllGather.apply(grad, ctx.group)
 
 
@@ -182,7 +185,7 @@ class _AllGather(torch.autograd.Function):
         return tuple(rows)
 
     @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: torch.Tensor) -> Any:
         return _ReduceScatter.apply(ReduceOp.SUM, ctx.group, grads[0], *grads), None
 
 
@@ -197,7 +200,7 @@ class _AllToAll(torch.autograd.Function):
         return tuple(rows)
 
     @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: torch.Tensor) -> Any:
         return None, None, *_AllToAll.apply(ctx.group, ctx.shapes, *grads)
 
 
@@ -212,7 +215,7 @@ class _AllToAllSingle(torch.autograd.Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: torch.Tensor) -> Any:
         return (
             _AllToAllSingle.apply(grad, ctx.shape, ctx.inputs, ctx.outputs, ctx.group),
             None,
@@ -231,5 +234,5 @@ class _AllReduce(torch.autograd.Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: torch.Tensor) -> Any:
         return _AllReduce.apply(grad, ctx.op, ctx.group), None, None

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["PostLocalSGDOptimizer"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,14 @@ import jtorch as torch
 from .._arrays import made, taken, written
 from ..algorithms.join import Join, JoinHook
 
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Named, Values
+
+
 __all__ = ["ZeroRedundancyOptimizer"]
 
 
-def _checked(params: Any) -> list[Any]:
+def _checked(params: Any) -> Values:
     """Parameters or groups of them as a list.
 
     Raises:
@@ -75,11 +79,11 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         self.process_group = torch.distributed.distributed_c10d.world(process_group)
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
         self._optimizer_class, self._optim_defaults = optimizer_class, defaults
-        self._whole: dict[str, Any] | None = None
+        self._whole: Named | None = None
         self.optim: Any = None
         super().__init__(_checked(params), defaults)
         self._deal()
-        self._join_config: Any = None
+        self._join_config = None
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group of parameters; those that were there before stay where they are."""
@@ -96,7 +100,7 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         self._assign(group, loads)
         self.optim.add_param_group(self._share(group))
 
-    def _assign(self, group: dict[str, Any], loads: list[int]) -> None:
+    def _assign(self, group: Named, loads: list[int]) -> None:
         """Gives each parameter of a group to the process with the least."""
         for p in sorted(group["params"], key=lambda p: -p.numel()):
             owner = loads.index(min(loads))
@@ -115,7 +119,7 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
             for key, value in group.items():
                 public.setdefault(key, value)
 
-    def _share(self, group: dict[str, Any]) -> dict[str, Any]:
+    def _share(self, group: Named) -> Named:
         """A group with this process's parameters alone; there may be none."""
         return {**group, "params": [p for p in group["params"] if self._owner[id(p)] == self.rank]}
 
@@ -144,13 +148,13 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         everything = [p for group in self.param_groups for p in group["params"]]
         works = []
         for owner in range(self.world_size):
-            by_dtype: dict[Any, list[Any]] = {}
+            by_dtype = {}
             for p in everything:
                 if self._owner[id(p)] == owner:
                     by_dtype.setdefault(p.dtype, []).append(p)
             for same in by_dtype.values():
                 flat = made(np.concatenate([taken(p).reshape(-1) for p in same]))
-                work: Any = torch.distributed.broadcast(
+                work = torch.distributed.broadcast(
                     flat, group_src=owner, group=self.process_group, async_op=True
                 )
                 works.append((work, flat, same, owner))
@@ -180,7 +184,7 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
             for p in g["params"]
             if id(p) in numbers
         }
-        rows: list[Any] | None = [None] * self.world_size if self.rank == to else None
+        rows: Values | None = [None] * self.world_size if self.rank == to else None
         torch.distributed.gather_object(own, rows, group_dst=to, group=self.process_group)
         self._whole = None if rows is None else {k: v for row in rows for k, v in row.items()}
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from ...nn.attention.flex_attention import BlockMask
 from ...utils._pytree import tree_flatten, tree_map, tree_unflatten
 from ..tensor import DTensor
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Values
+
 
 #: Along which dimension what is not described is cut.
 DEFAULT_CHUNK_DIM = 0
@@ -186,7 +190,7 @@ def _chunks_of(
     flat = tree_flatten(specs, is_leaf=_is_mask)[0]
     pairs = list(zip(values, flat, strict=True))
     count = min([chunks, *(_possible_chunks(value, spec, chunks) for value, spec in pairs)])
-    columns: list[Sequence[Any]] = []
+    columns = []
     for value, spec in pairs:
         if _is_whole(spec):
             columns.append([value] * count)
@@ -255,7 +259,7 @@ def split_args_kwargs_into_chunks(
     return [tuple(part[i] for i in range(len(part))) for part in first], second
 
 
-def _joined(values: list[Any], dim: int) -> torch.Tensor:
+def _joined(values: Values, dim: int) -> torch.Tensor:
     """Parts one behind another; of DTensors the local ones."""
     of_mesh = [isinstance(v, DTensor) for v in values]
     if not any(of_mesh):

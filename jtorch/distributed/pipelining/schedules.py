@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -37,6 +37,10 @@ from ._utils import generate_stage_to_rank_mapping
 from .microbatch import TensorChunkSpec, _split_tensor, merge_chunks, split_args_kwargs_into_chunks
 from .stage import _PipelineStageBase
 
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Values
+
+
 _TARGETS = TensorChunkSpec(0)
 
 
@@ -61,8 +65,8 @@ class _PipelineSchedule:
         self._has_backward = loss_fn is not None
         self._backward_requires_autograd = True
         self._internal_losses: dict[int, torch.Tensor] = {}
-        self._local: dict[int, Any] = {}
-        self.pipeline_order: Any = {}
+        self._local = {}
+        self.pipeline_order = {}
 
     def _actions(self) -> list[_Action]:
         raise NotImplementedError
@@ -121,7 +125,11 @@ class _PipelineSchedule:
         return None
 
     def eval(
-        self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        target: torch.Tensor | None = None,
+        losses: Values | None = None,
+        **kwargs: Any,
     ) -> object:
         """A batch through the pipeline, forward only; as ``step``.
 
@@ -150,8 +158,8 @@ class _PipelineSchedule:
                 raise ValueError(f"Expecting {self._n_microbatches} {name} but got {len(given)}")
         if losses is not None and not isinstance(losses, list):
             raise TypeError(f"losses must be a list but got a {type(losses)}")
-        none: list[Any] = [()] * self._n_microbatches
-        unnamed: list[Any] = [{}] * self._n_microbatches
+        none: Values = [()] * self._n_microbatches
+        unnamed: Values = [{}] * self._n_microbatches
         return none if arg_mbs is None else arg_mbs, unnamed if kwarg_mbs is None else kwarg_mbs
 
     def _step_microbatches(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import nn
@@ -26,13 +26,16 @@ from ..point_to_point import fetch_message, post_message
 from ..tensor import DTensor
 from ._utils import PipeliningMetadataError, generate_stage_to_rank_mapping
 
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Row, Values
+
 
 def _normalize_model_output_as_tuple(output: Any) -> tuple[object, ...]:
     """What a module gave: a tuple of tensors, a list, or one."""
     return tuple(output) if type(output) in (tuple, list) else (output,)
 
 
-def _tensors(value: object, what: str, none: bool = False) -> tuple[Any, ...] | None:
+def _tensors(value: object, what: str, none: bool = False) -> tuple[object, ...] | None:
     """A tensor or several as a tuple.
 
     Raises:
@@ -51,7 +54,7 @@ def _tensors(value: object, what: str, none: bool = False) -> tuple[Any, ...] | 
     return found
 
 
-def _checked(said: tuple[Any, ...] | None, found: Iterable[Any], where: str) -> None:
+def _checked(said: Row | None, found: Iterable[Any], where: str) -> None:
     """Whether tensors are what was said of them when the stage was made.
 
     Raises:
@@ -96,16 +99,16 @@ class _PipelineStageBase:
         self.chunks: int | None = None
         self.log_prefix = f"[Stage {stage_index}]"
         self.stage_index_to_group_rank = generate_stage_to_rank_mapping(self.group_size, num_stages)
-        self.output_chunks: list[Any] = []
+        self.output_chunks = []
         #: Stages of this process by number, which are given things directly.
-        self.neighbours: dict[int, Any] = {}
+        self.neighbours = {}
         self._step = 0
         self._begin()
 
     def _begin(self) -> None:
-        self._arrived: dict[tuple[str, int], Any] = {}
-        self._forwarded: dict[int, tuple[tuple[Any, ...], list[Any], int]] = {}
-        self._gradients: dict[int, tuple[Any, ...]] = {}
+        self._arrived = {}
+        self._forwarded = {}
+        self._gradients: dict[int, tuple[object, ...]] = {}
         self._later: dict[int, Callable[[bool], None]] = {}
 
     @property
@@ -126,7 +129,7 @@ class _PipelineStageBase:
 
     # What is passed on.
 
-    def _send(self, kind: str, to: int, chunk: int, tensors: list[Any]) -> None:
+    def _send(self, kind: str, to: int, chunk: int, tensors: Values) -> None:
         """Gives tensors, or None for some, to a neighbouring stage."""
         if to in self.neighbours:
             self.neighbours[to]._arrived[kind, chunk] = [
@@ -146,7 +149,7 @@ class _PipelineStageBase:
             pg, data, pg.ranks[self.stage_index_to_group_rank[to]], f"stage {to} {kind} {chunk}"
         )
 
-    def _receive(self, kind: str, source: int, chunk: int) -> list[Any]:
+    def _receive(self, kind: str, source: int, chunk: int) -> Values:
         """What a neighbouring stage has given: pairs of a tensor and whether it requires grad, or
         None.
 
@@ -313,8 +316,8 @@ class _PipelineStageBase:
         chunk: int,
         roots: Sequence[object],
         grads: Sequence[object],
-        received: list[Any],
-        named: list[Any],
+        received: Values,
+        named: Values,
     ) -> None:
         """The first half of a pass: gradients of what came from the stage before. The second half
         is kept for later.

@@ -13,7 +13,7 @@ from ..._src.refusals import stand_ins as _refusals
 UNSET_RPC_TIMEOUT = -1.0
 
 
-def _require_initialized(func: Callable[..., object]) -> Callable[..., Any]:
+def _require_initialized(func: Callable[..., object]) -> Callable[..., object]:
     """A function that says that there are no remote procedure calls yet, as there never are."""
 
     @functools.wraps(func)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import nn
@@ -35,6 +35,11 @@ from .placement_types import (
     normalized,
 )
 
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Named, Values
+    from ...autograd.function_node import FunctionCtx
+
+
 __all__ = [
     "DTensor",
     "distribute_tensor",
@@ -55,14 +60,14 @@ def _for_gradients(placements: Sequence[Placement]) -> tuple[Placement, ...]:
 
 class _ToLocal(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, input: Any, grad_placements: Any) -> torch.Tensor:
+    def forward(ctx: Any, input: DTensor, grad_placements: Any) -> torch.Tensor:
         ctx.spec, ctx.grad_placements = input._spec, grad_placements
         ctx.set_materialize_grads(False)
         # an object of its own, which history is written on
         return input._local_tensor.view_as(input._local_tensor)
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[DTensor, None] | tuple[None, None]:
+    def backward(ctx: FunctionCtx, grad: torch.Tensor) -> tuple[DTensor, None] | tuple[None, None]:
         if grad is None:
             return None, None
         spec = ctx.spec
@@ -111,7 +116,7 @@ class _FromLocal(torch.autograd.Function):
         return DTensor(input.view_as(input), spec, requires_grad=requires_grad)
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: FunctionCtx, grad: DTensor) -> Any:
         none = (None,) * 6
         if grad is None:
             return None, *none
@@ -132,7 +137,7 @@ def _check_alike(tensor: torch.Tensor, shapes: bool) -> None:
     mine: dict[str, Any] = {"dtype": tensor.dtype, "requires_grad": tensor.requires_grad}
     if shapes:
         mine.update(shape=tuple(tensor.shape), stride=tuple(tensor.stride()))
-    every: list[Any] = [None] * torch.distributed.get_world_size()
+    every = [None] * torch.distributed.get_world_size()
     all_gather_object(every, mine)
     if any(other != mine for other in every):
         raise ValueError("Inconsistent tensor metadata (including shape and stride) across ranks.")
@@ -255,7 +260,7 @@ class DTensor(torch.Tensor):
         placements: Sequence[Placement] | None = None,
         *,
         run_check: bool = False,
-        shape: Any = None,
+        shape: torch.Size | None = None,
         stride: tuple[int, ...] | None = None,
         grad_placements: Sequence[Placement] | None = None,
     ) -> DTensor:
@@ -305,8 +310,8 @@ class DTensor(torch.Tensor):
         placements: Sequence[Placement] | None = None,
         *,
         async_op: bool = False,
-        forward_dtype: Any = None,
-        backward_dtype: Any = None,
+        forward_dtype: torch.dtype | None = None,
+        backward_dtype: torch.dtype | None = None,
     ) -> DTensor:
         """The same tensor under other placements. Differentiable.
 
@@ -354,7 +359,7 @@ class DTensor(torch.Tensor):
 
     @staticmethod
     def _parts_for_updates(
-        params: list[object], grads: list[Any], *buffers: list[Any]
+        params: list[object], grads: Values, *buffers: list[object]
     ) -> tuple[list[object], ...] | None:
         """Each process's parts of parameters, gradients and buffers; None if some do not lie as
         their parameter, or it is in summands.
@@ -419,7 +424,7 @@ def _rebuilt(
     """Makes a DTensor again when one is unpickled, on a mesh that is there, or on one that all
     processes make then."""
     mesh = known_mesh(*grid)
-    kinds: dict[str, Any] = _KINDS
+    kinds: Named = _KINDS
     goal = tuple([kinds[name](*values) for name, values in placements])
     meta = TensorMeta(torch.Size(shape), tuple(stride), local.dtype)
     made = DTensor(local, DTensorSpec(mesh, goal, meta), requires_grad=requires_grad)
@@ -585,7 +590,7 @@ def zeros(
     requires_grad: bool = False,
     dtype: object = None,
     layout: object = torch.strided,
-    device_mesh: Any = None,
+    device_mesh: DeviceMesh | None = None,
     placements: object = None,
 ) -> DTensor:
     """A distributed tensor of zeros."""
@@ -597,7 +602,7 @@ def ones(
     dtype: object = None,
     layout: object = torch.strided,
     requires_grad: bool = False,
-    device_mesh: Any = None,
+    device_mesh: DeviceMesh | None = None,
     placements: object = None,
 ) -> DTensor:
     """A distributed tensor of ones."""
@@ -609,7 +614,7 @@ def empty(
     dtype: object = None,
     layout: object = torch.strided,
     requires_grad: bool = False,
-    device_mesh: Any = None,
+    device_mesh: DeviceMesh | None = None,
     placements: object = None,
 ) -> DTensor:
     """A distributed tensor whose elements are not set."""
@@ -623,7 +628,7 @@ def full(
     dtype: object = None,
     layout: object = torch.strided,
     requires_grad: bool = False,
-    device_mesh: Any = None,
+    device_mesh: DeviceMesh | None = None,
     placements: object = None,
 ) -> DTensor:
     """A distributed tensor of one number."""
@@ -644,7 +649,7 @@ def rand(
     requires_grad: bool = False,
     dtype: object = None,
     layout: object = torch.strided,
-    device_mesh: Any = None,
+    device_mesh: DeviceMesh | None = None,
     placements: object = None,
 ) -> DTensor:
     """A distributed tensor of random numbers from 0 to 1. Each process draws its part from its own
@@ -657,7 +662,7 @@ def randn(
     requires_grad: bool = False,
     dtype: object = None,
     layout: object = torch.strided,
-    device_mesh: Any = None,
+    device_mesh: DeviceMesh | None = None,
     placements: object = None,
 ) -> DTensor:
     """A distributed tensor of normally distributed random numbers. Each process draws its part from

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.aten import families
@@ -17,6 +17,12 @@ from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._redistribute import redistribute_local_tensor
 from ._search import bytes_held, search, step
 from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_like, _StridedShard
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Function, Values
+    from ..device_mesh import DeviceMesh
+    from ._api import DTensor
+
 
 #: How an operator may be carried out on one dimension of a mesh: the placements of its results, and
 #: of its operands.
@@ -103,7 +109,7 @@ class Call:
         return self.leaves.index(at) if at in self.leaves else None
 
     @property
-    def mesh(self) -> Any:
+    def mesh(self) -> DeviceMesh:
         """The mesh of the operands."""
         return self.specs[0].mesh
 
@@ -117,7 +123,7 @@ class Call:
         """Whether the first operand is changed."""
         return self.schema.writes[:1] == [0] and not self.schema.outs
 
-    def with_leaves(self, tensors: Sequence[Any]) -> list[Any]:
+    def with_leaves(self, tensors: Sequence[Any]) -> Values:
         """The arguments with other tensors."""
         made = [list(x) if isinstance(x, (list, tuple)) else x for x in self.values]
         for (i, k), t in zip(self.leaves, tensors, strict=True):
@@ -174,7 +180,7 @@ class Plan:
 
 
 _warned: set[str] = set()
-_plans: dict[Any, Plan] = {}
+_plans: dict[object, Plan] = {}
 
 
 def forget() -> None:
@@ -334,7 +340,7 @@ class Dispatcher:
                     self._put_back(source, t, taken)
                 t, behind = source, getattr(source, "_behind", None)
 
-    def _put_back(self, source: Any, view: Any, taken: Any) -> None:
+    def _put_back(self, source: DTensor, view: DTensor, taken: Any) -> None:
         func, rest, j = taken
         spec = source._spec
         everywhere = DTensorSpec(spec.mesh, (Replicate(),) * spec.mesh.ndim, spec.tensor_meta)
@@ -347,7 +353,7 @@ class Dispatcher:
 
     def finish(
         self, call: Call, outs: Sequence[object], specs: Sequence[DTensorSpec | None]
-    ) -> Any:
+    ) -> object:
         """The results of a call from the parts that this process has."""
         schema = call.schema
         if not schema.returns:
@@ -369,7 +375,7 @@ class Dispatcher:
             else tuple(made)
         )
 
-    def _gathered(self, call: Call) -> Any:
+    def _gathered(self, call: Call) -> object:
         """A call of an operator without a rule: on whole tensors."""
         if call.func.__str__() not in _warned:
             _warned.add(str(call.func))
@@ -419,7 +425,7 @@ class Dispatcher:
 DISPATCHER = Dispatcher()
 
 
-def _flat(out: object) -> list[Any]:
+def _flat(out: object) -> Values:
     return list(out) if isinstance(out, (list, tuple)) else [out]
 
 
@@ -457,7 +463,7 @@ def results(call: Call) -> list[TensorMeta | None]:
     return [meta_of(o) if isinstance(o, torch.Tensor) else None for o in _flat(outs)]
 
 
-def make_plan(call: Call, find: Any) -> Plan:
+def make_plan(call: Call, find: Function) -> Plan:
     """The cheapest way of a call on each dimension of the mesh.
 
     Raises:
@@ -509,7 +515,7 @@ def _choose(call: Call, ways: list[Way], d: int, before: list[Way], strict: bool
     Nothing is cut anew into more parts than it has elements, unless there is no other way.
     """
     now = [s.placements[d] for s in call.specs]
-    best: Any = None
+    best = None
     blocked = False
     for rank, way in enumerate(ways):
         outs, ins = _strided(way, now)
@@ -547,7 +553,7 @@ def _choose(call: Call, ways: list[Way], d: int, before: list[Way], strict: bool
     return best[1]
 
 
-def _strided(way: Way, now: Sequence[Placement]) -> tuple[list[Any], list[Placement]]:
+def _strided(way: Way, now: Sequence[Placement]) -> tuple[list[object], list[Placement]]:
     """A way for strided parts, where an operand lies in them along the dimension that the way
     cuts."""
     outs, ins = list(way[0]), list(way[1])

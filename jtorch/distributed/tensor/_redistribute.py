@@ -3,7 +3,7 @@ remembers of it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -14,6 +14,9 @@ from ..device_mesh import DeviceMesh
 from ._dtensor_spec import DTensorSpec, TensorMeta, cuts, plainly
 from ._utils import assert_no_mixed_partial_types
 from .placement_types import Placement, Replicate, _is_shard_like, _padded
+
+if TYPE_CHECKING:
+    from ...autograd.function_node import FunctionCtx
 
 
 class _Walk:
@@ -104,7 +107,7 @@ class _Walk:
         return n
 
     def _reduce(self, i: int) -> None:
-        partial: Any = self.now[i]
+        partial = self.now[i]
         p = self._ready(i)
         if p is not None:
             if self.sizes[i] > 1:
@@ -262,7 +265,7 @@ class Redistribute(torch.autograd.Function):
         return _redistributed(input, placements, op_dtype, out_dtype)
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: FunctionCtx, grad: Any) -> Any:
         back = tuple(
             [
                 Replicate() if p.is_partial() and q != p else p

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._dispatch import Call, Plan, Way, local, rule
 from ._utils import compute_local_shape
@@ -16,6 +16,10 @@ from .placement_types import (
     _NormPartial,
     _StridedShard,
 )
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Values
+
 
 R = Replicate()
 SUM, AVG = Partial("sum"), Partial("avg")
@@ -332,7 +336,7 @@ def batch_norm(call: Call) -> list[Way]:
     places = [call.schema.arguments[i].name for i, _ in call.leaves]
     big = ("grad_out", "input")
     ins = [(None, "c") if n in big else ("c",) for n in places]
-    outs: list[Any] = [(None, "c"), *[("c",)] * (len(call.outs) - 1)]
+    outs: Values = [(None, "c"), *[("c",)] * (len(call.outs) - 1)]
     return [w for w in ways_of(outs, ins) if all(_sized(call, w))]
 
 

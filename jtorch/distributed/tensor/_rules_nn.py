@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -14,6 +14,10 @@ from ._redistribute import redistribute_local_tensor
 from ._rules_math import R, ways_of
 from ._utils import compute_local_shape_and_global_offset
 from .placement_types import Partial, Replicate, Shard, _is_shard_like, _MaskPartial
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Values
+
 
 SUM, AVG = Partial("sum"), Partial("avg")
 
@@ -43,7 +47,7 @@ def embedding_local(_call: Call, plan: Plan) -> None:
         target.shape, target.mesh, target.placements
     )
 
-    def run(values: list[Any]) -> Any:
+    def run(values: Values) -> Any:
         weight, indices = values[0], values[1]
         mine = indices - offset[0]
         inside = (mine >= 0) & (mine < shape[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.aten.wrapping import follow as follow_shape
@@ -13,6 +13,10 @@ from ._dispatch import Call, Plan, Way, local, rule, whole
 from ._rules_math import R, dims_of, follow, numbered, ways_of
 from ._utils import compute_local_shape
 from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_like, _StridedShard
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Values
+
 
 EVERY = tuple([Partial(op) for op in ("sum", "avg", "max", "min", "product")])
 
@@ -320,7 +324,7 @@ def index_select(call: Call) -> list[Way]:
     return found + [([p], [p, R]) for p in EVERY]
 
 
-def _index_labels(call: Call) -> tuple[list[Any], list[Any], list[list[Any]]] | None:
+def _index_labels(call: Call) -> tuple[Values, Values, list[Values]] | None:
     """Labels of what is indexed, of the result, and of the indices."""
     given = call.arg("indices")
     shapes = {

@@ -11,10 +11,14 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._dtensor_spec import DTensorSpec
 from .placement_types import Placement, Replicate, _is_shard_like
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Values
+
 
 #: How many states are looked at; beyond, dimensions of the mesh choose one after the other.
 LIMIT = 500
@@ -48,10 +52,10 @@ def bytes_held(spec: DTensorSpec) -> float:
     return math.prod(meta.shape) * meta.dtype.itemsize / spec.num_shards
 
 
-def search(specs: Sequence[DTensorSpec], ways: Sequence[Any]) -> list[Any] | None:
+def search(specs: Sequence[DTensorSpec], ways: Sequence[Any]) -> Values | None:
     """A way for each dimension of the mesh; None if none was found."""
     sizes = specs[0].mesh.shape
-    fitting: dict[Any, Any] = {}
+    fitting = {}
     for outs, ins in ways:
         fitting.setdefault(tuple(ins), (outs, ins))
     goals: list[list[Placement]] = [
@@ -59,9 +63,7 @@ def search(specs: Sequence[DTensorSpec], ways: Sequence[Any]) -> list[Any] | Non
     ]
     start = tuple([s.placements for s in specs])
     count = itertools.count()
-    heap: list[Any] = [
-        (0.0, next(count), start, (0.0,) * len(specs), tuple([bytes_held(s) for s in specs]))
-    ]
+    heap = [(0.0, next(count), start, (0.0,) * len(specs), tuple([bytes_held(s) for s in specs]))]
     seen: set[Any] = set()
     while heap and len(seen) < LIMIT:
         _, _, state, costs, held = heapq.heappop(heap)

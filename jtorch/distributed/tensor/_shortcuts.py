@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src import hooks
@@ -28,6 +28,10 @@ from jtorch.dispatch import ACTIVE, MISSING
 
 from ._dispatch import BARE, BY_NUMBER, DISPATCHER, WHOLE, Call, Plan
 from ._redistribute import redistribute_local_tensor
+
+if TYPE_CHECKING:
+    pass
+
 
 #: What is kept at most; beyond, all of it is forgotten.
 LIMIT = 10_000
@@ -96,7 +100,7 @@ class _Notes(threading.local):
     while it does not."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[Call, Plan, Any]] | None = None
+        self.calls = None
 
 
 _NOTES = _Notes()
@@ -106,7 +110,7 @@ _WAYS: dict[Any, Any] = {}
 _LOOSE: set[object] = set()
 
 
-def short(callee: object, args: tuple[torch.Tensor, ...], kwargs: dict[str, Any]) -> object:
+def short(callee: object, args: tuple[torch.Tensor, ...], kwargs: dict[str, object]) -> object:
     """The answer of a call that is like one before; MISSING if it has to go the long way.
     ``callee`` is an operator, or a slow path."""
     if STATE.off or BARE or _NOTES.calls is not None:
@@ -201,7 +205,7 @@ def _found_out(
     callee: Any, args: tuple[object, ...], kwargs: dict[str, object], identity: tuple[object, ...]
 ) -> object:
     """The answer of a call that goes the long way, of which is noted what it does."""
-    calls: list[tuple[Call, Plan, Any]] = []
+    calls = []
     _NOTES.calls = calls
     try:
         answer = (

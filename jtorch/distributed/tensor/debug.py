@@ -40,7 +40,7 @@ class CommDebugMode:
 
     def __init__(self) -> None:
         self._clear()
-        self._handle: Any = None
+        self._handle = None
 
     def _clear(self) -> None:
         self.comm_counts: dict[Any, int] = defaultdict(int)
@@ -48,7 +48,7 @@ class CommDebugMode:
         self._stack: list[str] = []
         self._names: dict[int, str] = {}
         self._order: list[str] = []
-        self._parameters: dict[str, dict[str, Any]] = {}
+        self._parameters = {}
         self._placements: dict[str, object] = {}
 
     def __enter__(self) -> CommDebugMode:
@@ -167,7 +167,7 @@ def visualize_sharding(dtensor: DTensor, header: str = "", use_rich: bool = Fals
     here = mesh.get_coordinate()
     if here is None or any(here):
         return
-    held: dict[Any, list[int]] = {}
+    held = {}
     ranks = mesh.mesh.flatten().tolist()
     for rank, at in zip(ranks, itertools.product(*map(range, mesh.shape)), strict=True):
         sizes, offsets = _compute_local_shape_and_global_offset(

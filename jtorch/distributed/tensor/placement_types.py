@@ -249,7 +249,7 @@ class _MaskPartial(Partial):
     process. A sum gives the whole."""
 
     reduce_op: str = "sum"
-    offset_shape: Any = None
+    offset_shape: object = None
     offset_dim: int = 0
 
     def _partition_value(self, tensor: torch.Tensor, mesh: object, mesh_dim: int) -> torch.Tensor:

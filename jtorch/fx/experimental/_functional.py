@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch._src.aten.kernels import functional_of
@@ -26,6 +26,11 @@ from .proxy_tensor import (
     get_proxy_mode,
     running,
 )
+
+if TYPE_CHECKING:
+    from ..._src.aten.overloads import OpOverload
+    from ..._src.facts.kinds import Tree, Values
+
 
 A = torch.ops.aten
 
@@ -88,7 +93,7 @@ class WithoutWrites(ProxyTorchDispatchMode):
         types: tuple[type, ...],
         args: tuple[object, ...],
         kwargs: dict[str, object],
-    ) -> Any:
+    ) -> Tree:
         """Adds an operator that does not write, and runs it."""
         return super().__torch_dispatch__(func, types, args, kwargs)
 
@@ -99,10 +104,10 @@ class WithoutWrites(ProxyTorchDispatchMode):
 
     def written(
         self,
-        func: Any,
+        func: OpOverload,
         args: tuple[torch.Tensor | complex | int, ...],
         kwargs: dict[str, torch.Tensor],
-    ) -> Any:
+    ) -> object:
         """Adds an operator that writes as one that does not."""
         values = func.complete(args, kwargs)
         places = func._schema.outs or func._schema.writes
@@ -116,7 +121,7 @@ class WithoutWrites(ProxyTorchDispatchMode):
                           **{a.name: x for x,
                              a in zip(given, plain._schema.arguments) if a.kwarg_only})  # fmt: skip
         results = list(found) if isinstance(found, (list, tuple)) else [found]
-        converted: list[Any] = []
+        converted = []
         # the targets themselves get another shape: whoever holds them sees it
         other = plain._schema.is_view
         for target, result in zip(targets, results, strict=True):
@@ -234,7 +239,7 @@ def _with_windows(
     return base
 
 
-def _joined(base: torch.Tensor, value: torch.Tensor, name: str, rest: list[Any], place: int) -> Any:
+def _joined(base: torch.Tensor, value: torch.Tensor, name: str, rest: Values, place: int) -> object:
     """``base`` with another value in the place of one of its parts; None for what takes no such
     parts."""
     if name == "unbind":
@@ -365,7 +370,7 @@ def functional(
     args: tuple[torch.Tensor, ...],
     kwargs: dict[str, object],
     remove: str,
-) -> Any:
+) -> Tree:
     """Calls a function; where ``make_fx`` traces it, its writes become other operators, and one
     each for the tensors from outside that it changed."""
     outer = get_proxy_mode()

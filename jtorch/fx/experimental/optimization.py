@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch.fx as fx
 from jtorch import nn
 from jtorch.nn.utils.fusion import fuse_conv_bn_eval
 
 from ..._src.refusals import stand_ins as _refusals
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = [
     "matches_module_pattern",

@@ -9,7 +9,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 import jtorch._higher_order_ops  # (so that branches and loops are captured)
@@ -33,6 +33,11 @@ from ..graph_module import GraphModule
 from ..passes.shape_prop import _extract_tensor_metadata
 from ..proxy import Proxy, TracerBase
 
+if TYPE_CHECKING:
+    from ..._src.aten.overloads import OpOverload
+    from ..._src.facts.kinds import Tree
+
+
 __all__ = [
     "ProxyTorchDispatchMode",
     "PythonKeyTracer",
@@ -41,7 +46,7 @@ __all__ = [
     "make_fx",
 ]
 
-_OF_SIZES: dict[str, Any] = {
+_OF_SIZES = {
     "floordiv": operator.floordiv,
     "mod": operator.mod,
     "max": torch.sym_max,
@@ -53,7 +58,7 @@ _OF_SIGNS: dict[type, Any] = {
     ast.Mult: operator.mul,
     ast.Pow: operator.pow,
 }
-_OF_COMPARISONS: dict[str, Any] = {
+_OF_COMPARISONS = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
     "!=": operator.ne,
 }  # fmt: skip
@@ -111,7 +116,7 @@ class PythonKeyTracer(TracerBase):
         #: (None) or truth value that it is.
         self.sources: dict[str, tuple[Proxy, Any]] = {}
 
-    def track(self, value: Any, proxy: Proxy) -> None:
+    def track(self, value: Tree, proxy: Proxy) -> None:
         """Says that a tensor, or each of several, is the result of a node."""
         if isinstance(value, FakeTensor):
             self.known[id(value)] = value, proxy
@@ -161,7 +166,7 @@ class PythonKeyTracer(TracerBase):
         )
         return None if found is None else found[1]
 
-    def begin(self, value: Any, proxy: Proxy) -> None:
+    def begin(self, value: object, proxy: Proxy) -> None:
         """``track`` for an argument, whose sizes tell what their symbols are."""
         self.track(value, proxy)
         if isinstance(value, Sym):
@@ -227,7 +232,7 @@ class PythonKeyTracer(TracerBase):
             made.node.meta["val"] = a
         return made
 
-    def side_of(self, env: Any, x: Any) -> Any:
+    def side_of(self, env: ShapeEnv, x: object) -> object:
         """What a comparison's node compares: numbers, and proxies of sizes and floats."""
         return (
             x
@@ -274,7 +279,7 @@ class PythonKeyTracer(TracerBase):
                 return self.create_proxy("call_function", operator.floordiv, (size, high - low), {})
         raise RuntimeError(f"the size {name} is not one of an argument")
 
-    def _part(self, env: ShapeEnv, node: ast.AST) -> Any:
+    def _part(self, env: ShapeEnv, node: ast.AST) -> object:
         return (
             node.value
             if isinstance(node, ast.Constant)
@@ -333,7 +338,7 @@ class GradTracer(PythonKeyTracer):
         super().__init__()
         self.begun = self.grad = torch.is_grad_enabled()
 
-    def create_node(self, kind: str, *args: Any, **kwargs: Any) -> Any:
+    def create_node(self, kind: str, *args: Any, **kwargs: object) -> Any:
         """Adds a node to the graph."""
         now = self.begun if kind == "output" else torch.is_grad_enabled()
         if kind in ("call_function", "output") and now != self.grad:
@@ -418,7 +423,7 @@ def _is_unknown(x: object, tracer: PythonKeyTracer) -> bool:
     )
 
 
-def _tells_data(func: Any) -> bool:
+def _tells_data(func: OpOverload) -> bool:
     """Whether an operator gives numbers of its operands to Python."""
     returns = [r.type for r in func._schema.returns]
     return returns == ["Scalar"] or (returns == ["bool"] and not func._opname.startswith("is_"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .._compatibility import compatibility as compatibility
 from ..graph import Graph
@@ -38,7 +38,7 @@ class GraphTransformObserver:
         self.gm, self.passname, self.subsystem, self.log_url = gm, passname, subsystem, log_url
         self.erased_nodes: set[str] = set()
         self.created_nodes: set[str] = set()
-        self._before: dict[Any, str] = {}
+        self._before = {}
 
     def apply_gm_pass(self, pass_fn: Callable[[GraphModule], T]) -> T | None:
         """Runs a pass over the module inside a block."""

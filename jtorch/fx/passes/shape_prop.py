@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jtorch as torch
 
 from .._compatibility import compatibility as compatibility
 from ..interpreter import Interpreter
 from ..node import Node, map_aggregate
+
+if TYPE_CHECKING:
+    pass
 
 
 class TensorMetadata(NamedTuple):

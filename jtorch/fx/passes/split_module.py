@@ -83,7 +83,7 @@ def split_module(
 
     base = Graph()
     base_env: dict[Node, Node] = {}
-    attributes: dict[str, Any] = {}
+    attributes = {}
     for node in m.graph.nodes:
         if node.op == "placeholder":
             default = node.args[0] if node.args else ...

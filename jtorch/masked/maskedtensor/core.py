@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from ...wrappers.masked import MaskedTensor as MaskedTensor
 from ...wrappers.masked import is_masked_tensor as is_masked_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]
 
@@ -54,7 +58,7 @@ def _masks_match(a: object, b: object) -> bool:
 
 
 def _map_mt_args_kwargs(
-    args: Any, kwargs: Any, map_fn: Callable[[MaskedTensor], object]
+    args: Iterable[object], kwargs: Any, map_fn: Callable[[MaskedTensor], object]
 ) -> tuple[list[object], dict[str, object]]:
     """Arguments with ``map_fn`` of each masked tensor in its place, in lists and tuples too."""
 

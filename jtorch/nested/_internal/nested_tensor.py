@@ -18,7 +18,11 @@ _tensor_symint_registry: dict[object, object] = {}
 
 
 def nested_view_from_values_offsets(
-    values: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None
+    values: Tensor,
+    offsets: Tensor | None,
+    ragged_idx: int = 1,
+    min_seqlen: int | None = None,
+    max_seqlen: int | None = None,
 ) -> object:
     """A jagged view of packed values; see ``nested_tensor_from_jagged``."""
     return nested_view_from_values_offsets_lengths(

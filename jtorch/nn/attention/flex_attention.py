@@ -9,13 +9,17 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import jtorch as torch
 from jtorch import Tensor
 from jtorch.utils import _pytree as pytree
 
 from ...types import Device
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Row
+
 
 __all__ = ["BlockMask", "flex_attention", "AuxOutput", "AuxRequest", "FlexKernelOptions",
            "create_block_mask", "create_mask", "or_masks",
@@ -195,7 +199,7 @@ class BlockMask:
                 "full_kv_num_blocks and full_kv_indices must be both provided or omitted"
             )
         q: tuple[Any, Any] = (None, None)
-        full_q: tuple[Any, Any] = (None, None)
+        full_q = (None, None)
         if compute_q_blocks:
             q = _to_ordered(_to_dense(kv_num_blocks, kv_indices).transpose(-2, -1))
             if full_kv_num_blocks is not None:
@@ -212,8 +216,8 @@ class BlockMask:
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
         """All that the mask is made of."""
-        sizes: tuple[Any, ...] = (*self.seq_lengths,) if flatten else (self.seq_lengths,)
-        blocks: tuple[Any, ...] = (*self.BLOCK_SIZE,) if flatten else (self.BLOCK_SIZE,)
+        sizes: Row = (*self.seq_lengths,) if flatten else (self.seq_lengths,)
+        blocks = (*self.BLOCK_SIZE,) if flatten else (self.BLOCK_SIZE,)
         return (*sizes, *[getattr(self, n) for n in _FIELDS], *blocks, self.mask_mod)
 
     @property
@@ -292,7 +296,7 @@ class BlockMask:
             _cdiv(columns, min(grid_size[1], columns)),
         )
         pictures = []
-        cells: Any = dense.float().tolist()
+        cells = dense.float().tolist()
         for b in range(batches[0]):
             for h in range(batches[1]):
                 if len(pictures) == limit:

@@ -156,7 +156,7 @@ class MultiheadAttention(Module):
             first = query.transpose(1, 0)
             second = first if key is query else key.transpose(1, 0)
             query, key, value = first, second, second if value is key else value.transpose(1, 0)
-        separate: dict[str, Any] = {}
+        separate = {}
         if not self._qkv_same_embed_dim:
             separate = {
                 "use_separate_proj_weight": True,

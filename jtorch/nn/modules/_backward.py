@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
 from jtorch.autograd import Function
 from jtorch.autograd.engine import check_changed
 from jtorch.autograd.grad_mode import MODE
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Arguments, Operand, Values
+    from ...autograd.function_node import FunctionCtx
 
 
 class BackwardHookFunction(Function):
@@ -28,7 +32,7 @@ class BackwardHookFunction(Function):
         return args
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         return (None, None, *ctx.on_backward(grads))
 
 
@@ -45,7 +49,7 @@ class BackwardHook:
         self.n_outputs = -1
         self.output_tensors_index: list[int] | None = None
 
-    def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    def setup_input_hook(self, args: Arguments) -> tuple[Tensor, ...]:
         """``args`` with the tensors passed through the identity that calls the hooks."""
         self.n_inputs = len(args)
         result, self.input_tensors_index = _through(self._at_inputs, True, args)
@@ -140,7 +144,7 @@ def _through(
 
 
 def _replaced(
-    grads: tuple[Tensor | None, ...], found: Any, index: Sequence[int]
+    grads: tuple[Tensor | None, ...], found: tuple[Tensor, ...], index: Sequence[int]
 ) -> tuple[Tensor | None, ...]:
     """What the hooks gave in place of ``grads``, once it is seen that it can stand there."""
     result = tuple(found[i] for i in index)
@@ -157,9 +161,9 @@ def _hook() -> None:
 _hook.__name__ = "hook"
 
 
-def _spread(index: list[int] | None, values: Any, size: int) -> tuple[Any, ...]:
+def _spread(index: list[int] | None, values: Arguments, size: int) -> tuple[Operand, ...]:
     """The ``values`` at the places ``index`` of a tuple of length ``size``, None elsewhere."""
-    result: list[Any] = [None] * size
+    result: Values = [None] * size
     for i, value in zip(index or (), values, strict=True):
         result[i] = value
     return tuple(result)

@@ -6,7 +6,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -27,6 +27,11 @@ from ._hooks import (
     _global_forward_pre_hooks,
     _WrappedHook,
 )
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Arguments, Tree
+    from ...autograd.tape import Node
+
 
 Hook = Callable[..., Any]
 
@@ -136,7 +141,7 @@ class Calling:
 
     # ---- calling ---------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Tree:
         # One function for the plain path: every layer of calls costs as much as all these looks
         # together.
         if self._compiled_call_impl is None and not (
@@ -152,7 +157,7 @@ class Calling:
             return self.forward(*args, **kwargs)
         return self._wrapped_call_impl(*args, **kwargs)
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         # a class with its own way to call is called that way
         if "_call_impl" in vars(cls) or "_wrapped_call_impl" in vars(cls):
@@ -167,7 +172,7 @@ class Calling:
                 setattr(cls, name, staticmethod(value))
 
     def _wrapped_call_impl(
-        self, *args: Any, **kwargs: Any
+        self, *args: Tensor | int, **kwargs: Any
     ) -> tuple[object, ...] | dict[str, object] | Tensor:
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
@@ -177,7 +182,7 @@ class Calling:
         return self.forward(*input, **kwargs)
 
     def _call_impl(
-        self, *args: Any, **kwargs: Any
+        self, *args: Tensor | int, **kwargs: Any
     ) -> tuple[object, ...] | dict[str, object] | Tensor:
         if not (
             self._backward_hooks
@@ -214,7 +219,7 @@ class _HookedCall:
         self.result: Any = None
         self.started: set[int] = set()  # always-called hooks that have run
 
-    def run(self) -> Any:
+    def run(self) -> Tree:
         module = self.module
         backward_pre_hooks = module._get_backward_pre_hooks()
         full_backward_hooks, old_backward_hooks = module._get_backward_hooks()
@@ -326,7 +331,7 @@ _NON_FULL = (
 _USE_FULL = " Please use register_full_backward_hook to get the documented behavior."
 
 
-def _warn_of_old_backward_hook(inputs: Any, result: object, grad_fn: Any) -> None:
+def _warn_of_old_backward_hook(inputs: Arguments, result: object, grad_fn: Node) -> None:
     """Says what an old backward hook will not see, as torch does."""
 
     def warn(what: str, missing: str, advice: str = _USE_FULL) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import jtorch as torch
 from jtorch import Tensor
@@ -17,6 +17,10 @@ from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
 from .utils import _reverse_repeat_tuple, _single
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Row
+
 
 PaddingMode = Literal["zeros", "reflect", "replicate", "circular"]
 _PADDING_STRINGS = ("same", "valid")
@@ -226,7 +230,7 @@ class _ConvTransposeNd(_ConvNd):
             )
         return [size - low for size, low in zip(output_size, smallest, strict=True)]
 
-    def _arguments(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[Any, ...]:
+    def _arguments(self, input: Tensor, output_size: Sequence[int] | None) -> Row:
         """The arguments of the functional form."""
         if self.padding_mode != "zeros":
             raise ValueError(f"Only `zeros` padding mode is supported for {type(self).__name__}")
@@ -261,7 +265,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
+    def initialize_parameters(self, input: Tensor, *args: object, **kwargs: object) -> None:
         """Makes the parameters for ``input``."""
         if not self.has_uninitialized_params():
             return

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jtorch.utils.hooks import RemovableHandle
 
 if TYPE_CHECKING:
+    from ..._src.facts.kinds import Named, Row
     from .module import Module
 
 Hook = Callable[..., Any]
@@ -79,13 +80,13 @@ class _WrappedHook:
             raise RuntimeError("You are trying to call the hook of a dead Module!")
         return self.hook(module, *args, **kwargs)
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = {"hook": self.hook, "with_module": self.with_module}
+    def __getstate__(self) -> Named:
+        state: Named = {"hook": self.hook, "with_module": self.with_module}
         if self.with_module:
             state["module"] = self.module()
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Named) -> None:
         self.hook = state["hook"]
         self.with_module = state["with_module"]
         if self.with_module:
@@ -95,7 +96,7 @@ class _WrappedHook:
 
 
 def _add(
-    hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool = False, flags: Any = ()
+    hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool = False, flags: Row = ()
 ) -> RemovableHandle:
     """Enters ``hook``; ``flags`` are pairs (dictionary of flags, whether this hook has it), cleaned
     up with the handle."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import jtorch as torch
 from jtorch import Tensor
 
 
-def none_or_dtype(input: Tensor | None) -> Any:
+def none_or_dtype(input: Tensor | None) -> torch.dtype | None:
     """The dtype of a tensor, None for None.
 
     Raises:
@@ -27,7 +26,7 @@ def canonical_mask(
     mask_name: str,
     other_type: object,
     other_name: str,
-    target_type: Any,
+    target_type: torch.dtype,
     check_other: bool = True,
 ) -> Tensor | None:
     """A boolean ``mask`` as zeros and -inf of ``target_type``; a floating-point one as it is.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jtorch as torch
 from jtorch import Tensor
@@ -16,10 +16,14 @@ from ...types import Device
 from ...utils._python_dispatch import is_traceable_wrapper_subclass
 from ..parameter import Parameter
 
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Tree
+
+
 Self = TypeVar("Self", bound="Moving")
 
 
-def _meant(given: object) -> Any:
+def _meant(given: object) -> Tree:
     """What a type of Python's stands for among the arguments."""
     return (
         torch.promote_types(given, given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch.overrides import is_tensor_like
@@ -15,6 +15,10 @@ from ... import __future__ as _future
 from ..._src.facts.warned_once import outside
 from ..parameter import Parameter, is_lazy
 from ._hooks import _add, _WrappedHook
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Named
+
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 _UNREACHABLE = (
@@ -48,7 +52,7 @@ class Stateful:
     _state_dict_hooks: OrderedDict[int, Callable[..., object]]
     _state_dict_pre_hooks: OrderedDict[int, Callable[..., object]]
     _load_state_dict_pre_hooks: OrderedDict[int, Callable[..., object]]
-    _load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
+    _load_state_dict_post_hooks: OrderedDict[int, Callable[..., object]]
 
     # ---- hooks -----------------------------------------------------------------------------------
 
@@ -62,13 +66,13 @@ class Stateful:
             )
         return _add(self._state_dict_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """``hook(module, state_dict, prefix,
         local_metadata)`` is called at the end of ``state_dict`` and may change it in place."""
         hook._from_public_api = True  # type: ignore[attr-defined]
         return _add(self._state_dict_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """``hook(module, prefix, keep_vars)`` is called before ``state_dict`` collects."""
         return _add(self._state_dict_pre_hooks, hook)
 
@@ -80,12 +84,12 @@ class Stateful:
             _WrappedHook(hook, self if with_module else None),  # type: ignore[arg-type]
         )
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
         error_msgs)`` is called first."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """``hook(module, incompatible_keys)`` is called after loading and may change the keys in
         place."""
         return _add(self._load_state_dict_post_hooks, hook)
@@ -97,7 +101,7 @@ class Stateful:
         and ``set_extra_state``."""
         raise RuntimeError(_UNREACHABLE.format("get_extra_state"))
 
-    def set_extra_state(self, state: Any) -> None:
+    def set_extra_state(self, state: object) -> None:
         """Takes back what ``get_extra_state`` has given."""
         raise RuntimeError(_UNREACHABLE.format("set_extra_state"))
 
@@ -169,7 +173,7 @@ class Stateful:
         self,
         state_dict: Any,
         prefix: str,
-        local_metadata: Any,
+        local_metadata: Named,
         strict: bool,
         missing_keys: list[str],
         unexpected_keys: list[str],
@@ -274,7 +278,7 @@ class Stateful:
             )
 
     def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+        self, state_dict: Mapping[str, object], strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:
         """Copies the values of ``state_dict`` into this module and its submodules (``assign``:
         takes the tensors themselves).
@@ -297,7 +301,7 @@ class Stateful:
         unexpected_keys: list[str] = []
         error_msgs: list[str] = []
         metadata = getattr(state_dict, "_metadata", None)
-        copied: Any = OrderedDict(state_dict)  # hooks may change it
+        copied = OrderedDict(state_dict)  # hooks may change it
         if metadata is not None:
             copied._metadata = metadata
         incompatible = _IncompatibleKeys(missing_keys, unexpected_keys)
@@ -339,7 +343,7 @@ def _take(param: torch.Tensor, given: torch.Tensor, assign: bool) -> None:
 
 def _load(
     module: Any,
-    local: Any,
+    local: dict[str, object],
     prefix: str,
     metadata: Any,
     assign: bool,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -13,6 +13,10 @@ from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from .lazy import LazyModuleMixin, documented
 from .module import Module
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Operand
+
 
 __all__ = [
     "BatchNorm1d",
@@ -106,7 +110,7 @@ class _NormBase(Module):
 
     def _load_from_state_dict(
         self,
-        state_dict: Any,
+        state_dict: dict[str, object],
         prefix: str,
         local_metadata: dict[str, int],
         strict: bool,
@@ -145,7 +149,7 @@ class _BatchNorm(_NormBase):
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
 
-    def _arguments(self, input: Tensor) -> tuple[Any, ...]:
+    def _arguments(self, input: Tensor) -> tuple[Operand, ...]:
         """Counts the batch and returns the arguments of the functional form: batch statistics in
         training or if none are kept."""
         momentum = 0.0 if self.momentum is None else self.momentum

@@ -244,7 +244,7 @@ class ModuleList(Module):
 
     def __repr__(self) -> str:
         """Equal neighbours are printed once, with their number."""
-        blocks: list[list[Any]] = []  # first index, last index, text
+        blocks = []  # first index, last index, text
         for i, text in enumerate(repr(item) for item in self):
             if blocks and blocks[-1][2] == text:
                 blocks[-1][1] = i

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from jtorch import Tensor
 
@@ -58,13 +57,13 @@ class _InstanceNorm(_NormBase):
 
     def _load_from_state_dict(
         self,
-        state_dict: Any,
+        state_dict: dict[str, object],
         prefix: str,
         local_metadata: dict[str, int],
         strict: bool,
-        missing_keys: Any,
-        unexpected_keys: Any,
-        error_msgs: Any,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
     ) -> None:
         if local_metadata.get("version") is None and not self.track_running_stats:
             found = [

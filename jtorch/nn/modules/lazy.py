@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jtorch as torch
 
 from ..parameter import is_lazy
+
+if TYPE_CHECKING:
+    from .module import Module
+
 
 __all__ = ["LazyModuleMixin"]
 
@@ -84,7 +88,10 @@ class LazyModuleMixin:
         return any(is_lazy(p) for p in (*self._parameters.values(), *self._buffers.values()))
 
     def _infer_parameters(
-        self, module: Any, args: tuple[torch.Tensor, ...], kwargs: dict[str, object] | None = None
+        self,
+        module: Module,
+        args: tuple[torch.Tensor, ...],
+        kwargs: dict[str, object] | None = None,
     ) -> None:
         """The forward pre-hook that initializes, then removes itself and turns the module into its
         ordinary class."""

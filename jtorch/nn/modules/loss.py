@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch import Tensor
 
@@ -16,6 +16,10 @@ from .. import functional as F
 from .distance import PairwiseDistance
 from .linear import Linear
 from .module import Module
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = [
     "L1Loss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "GaussianNLLLoss", "KLDivLoss", "MSELoss",

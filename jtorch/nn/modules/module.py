@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jtorch as torch
 from jtorch import Tensor
@@ -40,6 +40,12 @@ from ._hooks import (  # noqa: F401 (programs look for the registries here)
 )
 from ._moving import Moving
 from ._state import _EXTRA_STATE_KEY_SUFFIX, Stateful, _IncompatibleKeys  # noqa: F401
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from ..._src.facts.kinds import Function
+
 
 __all__ = [
     "register_module_forward_pre_hook", "register_module_forward_hook",
@@ -80,11 +86,11 @@ def _forward_unimplemented(self: Module, *input: object) -> None:
 
 
 def _run(
-    hooks: OrderedDict[int, Callable[..., Any]],
+    hooks: OrderedDict[int, Function],
     module: Module,
     name: str,
     value: Tensor | Module | None,
-) -> Any:
+) -> Module | Tensor | None:
     """``value``, or what the registration hooks make of it."""
     for hook in hooks.values():
         found = hook(module, name, value)
@@ -290,7 +296,7 @@ class Module(Calling, Stateful, Moving):
         else:
             super().__setattr__(name, value)
 
-    def _forget(self, name: str, *tables: dict[str, Any]) -> None:
+    def _forget(self, name: str, *tables: dict[str, object]) -> None:
         """Makes room for a registration under ``name``."""
         for table in tables:
             table.pop(name, None)
@@ -611,7 +617,7 @@ class Module(Calling, Stateful, Moving):
             return f"{name}({lines[0]})"
         return f"{name}(\n  " + "\n  ".join(lines) + "\n)"
 
-    def _replicate_for_data_parallel(self) -> Any:
+    def _replicate_for_data_parallel(self) -> Self:
         replica = self.__new__(type(self))
         replica.__dict__ = self.__dict__.copy()
         # copies of parameters are no leaves, so they are set as plain attributes

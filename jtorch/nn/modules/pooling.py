@@ -3,7 +3,7 @@ maximum pooling."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch import Tensor
 
@@ -21,6 +21,10 @@ from ..common_types import (
 )
 from .module import Module
 from .utils import _pair, _single, _triple
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Function
+
 
 __all__ = [
     "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "AvgPool1d",
@@ -392,7 +396,7 @@ class _FractionalMaxPoolNd(Module):
 
     def _set_up(
         self,
-        tuple_of: Any,
+        tuple_of: Function,
         kernel_size: Any,
         output_size: Any,
         output_ratio: Any,

@@ -7,7 +7,7 @@ import numbers
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -17,6 +17,12 @@ from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .module import Module
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from ..._src.facts.kinds import Function
+
 
 __all__ = ["RNNBase", "RNN", "LSTM", "GRU", "RNNCellBase", "RNNCell", "LSTMCell", "GRUCell"]
 
@@ -147,7 +153,7 @@ class RNNBase(Module):
         self._flat_weight_refs: list[weakref.ReferenceType[object] | None] = []
         gates = _GATES[mode] * hidden_size
         out_size = proj_size or hidden_size
-        self._flat_weights: list[Any] = []
+        self._flat_weights = []
         self._all_weights = self._names()
         self._flat_weights_names: list[str] = []
         for k, names in enumerate(self._all_weights):
@@ -308,7 +314,7 @@ class RNNBase(Module):
         """The parameters, a list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
-    def _replicate_for_data_parallel(self) -> Any:
+    def _replicate_for_data_parallel(self) -> Self:
         replica = super()._replicate_for_data_parallel()
         replica._flat_weights = replica._flat_weights[:]
         replica._flat_weights_names = replica._flat_weights_names[:]
@@ -316,9 +322,7 @@ class RNNBase(Module):
 
     # ---- running ---------------------------------------------------------------------------------
 
-    def _forward(
-        self, function: Callable[..., Any], name: str, input: Tensor, hx: Any
-    ) -> tuple[Any, Any]:
+    def _forward(self, function: Function, name: str, input: Tensor, hx: Any) -> tuple[Any, Any]:
         """Unpacks, checks, runs and packs again. ``hx`` is a tuple of states, as is the second
         result."""
         self._update_flat_weights()
@@ -565,7 +569,7 @@ class RNNCellBase(Module):
 
     def _step(
         self,
-        function: Callable[..., Any],
+        function: Function,
         input: Tensor,
         hx: tuple[Tensor, ...] | None,
         states: int,

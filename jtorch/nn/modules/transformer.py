@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -21,6 +21,10 @@ from .dropout import Dropout
 from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Named
+
 
 __all__ = [
     "Transformer",
@@ -448,7 +452,7 @@ class TransformerEncoderLayer(Module):
         key_padding_mask: Tensor | None,
         is_causal: bool = False,
     ) -> Tensor:
-        given: dict[str, Any] = {
+        given: Named = {
             "attn_mask": attn_mask,
             "key_padding_mask": key_padding_mask,
             "is_causal": is_causal,
@@ -553,7 +557,7 @@ class TransformerDecoderLayer(Module):
         key_padding_mask: Tensor | None,
         is_causal: bool = False,
     ) -> Tensor:
-        given: dict[str, Any] = {
+        given: Named = {
             "attn_mask": attn_mask,
             "key_padding_mask": key_padding_mask,
             "is_causal": is_causal,
@@ -568,7 +572,7 @@ class TransformerDecoderLayer(Module):
         key_padding_mask: Tensor | None,
         is_causal: bool = False,
     ) -> Tensor:
-        given: dict[str, Any] = {
+        given: Named = {
             "attn_mask": attn_mask,
             "key_padding_mask": key_padding_mask,
             "is_causal": is_causal,

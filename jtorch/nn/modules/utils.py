@@ -5,7 +5,10 @@ from __future__ import annotations
 import collections.abc
 from collections.abc import Callable, Sequence
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Row
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
@@ -24,7 +27,7 @@ _triple = _ntuple(3, "_triple")
 _quadruple = _ntuple(4, "_quadruple")
 
 
-def _reverse_repeat_tuple(t: Sequence[object], n: int) -> tuple[Any, ...]:
+def _reverse_repeat_tuple(t: Sequence[object], n: int) -> Row:
     """The items of ``t`` from last to first, each ``n`` times: a convolution's padding as ``F.pad``
     wants it."""
     return tuple(x for x in reversed(t) for _ in range(n))

@@ -10,12 +10,16 @@ from enum import IntEnum
 from functools import cache, partial
 from itertools import accumulate
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import jtorch as torch
 from jtorch.autograd.engine import outermost_walk, queue_callback
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Function, Values
+
 
 _PRIOR = (
     "Expected to have finished reduction in the prior iteration before starting a new one. This "
@@ -62,7 +66,7 @@ _TWICE = (
 
 
 @cache
-def _transport() -> Any:
+def _transport() -> SimpleNamespace:
     """What sends and receives, which programs of one process never load."""
     from jtorch.distributed import _arrays, _programs, collectives, works
 
@@ -132,7 +136,7 @@ def tensors_in(value: object) -> Iterator[torch.Tensor]:
 def reached(outputs: object) -> set[int]:
     """The ids of the leaves that outputs depend on."""
     found, seen = set(), set()
-    pending: list[Any] = []
+    pending = []
     for t in tensors_in(outputs):
         if t.grad_fn is not None:
             pending.append(t.grad_fn)
@@ -212,7 +216,7 @@ class Reducer:
         #: Whether a pass has been prepared, ever.
         self.started = False
         #: The outermost walk in which gradients were combined, until it is over.
-        self._walk: Any = None
+        self._walk = None
         #: Whether that was before any, as nothing could be seen that leads to parameters (reentrant
         #: checkpoints hide it).
         self.closed = False
@@ -232,7 +236,7 @@ class Reducer:
             for i, p in enumerate(self.parameters)
         ]
 
-    def _note(self, index: int) -> Callable[[Any], None]:
+    def _note(self, index: int) -> Callable[..., object]:
         return lambda _: self._ready(index)
 
     def _whole(self) -> list[list[int]]:
@@ -245,7 +249,7 @@ class Reducer:
     def _in_buckets(self, cap: Sequence[int], order: Iterable[int]) -> list[list[int]]:
         found: list[list[int]] = []
         full: Counter[Any] = Counter()
-        open_ones: dict[Any, tuple[list[int], int]] = {}
+        open_ones = {}
         for i in order:
             if i in self.sparse:
                 continue
@@ -279,7 +283,7 @@ class Reducer:
     def _rebuild_buckets(self) -> bool:
         return False
 
-    def prepare_for_backward(self, outputs: Any) -> None:
+    def prepare_for_backward(self, outputs: object) -> None:
         """Expects a backward pass from what the module returned.
 
         Raises:
@@ -432,7 +436,7 @@ class Reducer:
         for work in works:
             work.wait()
 
-    def _fill(self, n: int, taken: Any) -> None:
+    def _fill(self, n: int, taken: Function) -> None:
         """Writes the gradients, divided by a number, into the memory that is sent."""
         for flat, bucket in zip(self._memory, self._joined, strict=True):
             for part, i in zip(flat.parts, bucket, strict=True):
@@ -460,11 +464,11 @@ class Reducer:
         torch.distributed.all_reduce(grad, group=self.group)
         p.grad = grad / (self.group.size() if self.divisor is None else self.divisor)
 
-    def _gradient(self, i: int, taken: Any) -> np.ndarray:
+    def _gradient(self, i: int, taken: Function) -> np.ndarray:
         p = self.parameters[i]
         return np.zeros(p.numel(), p._aval.dtype) if p.grad is None else taken(p.grad).reshape(-1)
 
-    def _hooked(self, buffers: list[Any], taken: Any) -> list[np.ndarray]:
+    def _hooked(self, buffers: Values, taken: Function) -> list[np.ndarray]:
         assert self.hook is not None
         state, hook = self.hook
         futures = []

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..._src.facts.devices import device
 from ..modules.module import Module
 from .replicate import refuse_several
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["DataParallel", "data_parallel"]
 

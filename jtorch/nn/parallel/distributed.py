@@ -11,13 +11,17 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, auto
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from ..._src import hooks
 from ..modules.module import Module
 from ._reducer import GradBucket, Reducer
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Named, Values
+
 
 #: Dtypes as C++ calls them.
 _C_NAMES = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
@@ -73,9 +77,9 @@ class _MixedPrecision:
     """Dtypes that ``DistributedDataParallel(mixed_precision=...)`` would compute and send in, which
     is refused."""
 
-    param_dtype: Any = None
-    reduce_dtype: Any = None
-    buffer_dtype: Any = None
+    param_dtype: object = None
+    reduce_dtype: object = None
+    buffer_dtype: object = None
 
 
 class DistributedDataParallel(Module):
@@ -219,7 +223,7 @@ class DistributedDataParallel(Module):
         )
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_backward_grad_sync = self.require_forward_param_sync = True
-        self._join_config: Any = None
+        self._join_config = None
         #: What is done with buffers instead of sending those of rank 0.
         self._buffer_hook: Any = None
         #: Whether passes in which fewer processes take part are divided by the number of all.
@@ -243,7 +247,7 @@ class DistributedDataParallel(Module):
         if static_graph:
             self._set_static_graph()
 
-    def _chosen(self) -> list[Any]:
+    def _chosen(self) -> Values:
         named = self.module.named_parameters()
         return [
             (name, p)
@@ -334,7 +338,7 @@ class DistributedDataParallel(Module):
         together.
         """
         distributed, parameters = torch.distributed, self.reducer.parameters
-        facts: dict[str, Any] = {
+        facts: Named = {
             "backend_name": distributed.get_backend(self.process_group),
             "device_ids": ", ".join(map(str, self.device_ids or ())),
             "dtypes": ", ".join(
@@ -394,7 +398,7 @@ class DistributedDataParallel(Module):
 
         from jtorch.distributed._arrays import made, taken, written
 
-        by_dtype: dict[Any, list[torch.Tensor]] = {}
+        by_dtype = {}
         for t in tensors:
             by_dtype.setdefault(t.dtype, []).append(t)
         for same in by_dtype.values():

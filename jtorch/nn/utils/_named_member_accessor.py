@@ -177,7 +177,7 @@ class NamedMemberAccessor:
     ) -> tuple[dict[str, object], list[str]]:
         """Swaps several tensors; returns those that were there, and the names where there was none.
         After an error all is as before."""
-        before: dict[str, Any] = {}
+        before = {}
         absent: list[str] = []
         try:
             for name, tensor in named_tensors.items():

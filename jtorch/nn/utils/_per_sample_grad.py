@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch
 from jtorch import Tensor
@@ -20,6 +20,11 @@ from jtorch.autograd import Function
 from jtorch.nn import Module
 from jtorch.nn import functional as F
 from jtorch.utils import _pytree as pytree
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Operand
+    from ...autograd.function_node import FunctionCtx
+
 
 _CONVOLUTIONS = {F.conv1d, F.conv2d, F.conv3d}
 _PER_SAMPLE = {F.linear, F.embedding, F.layer_norm, F.group_norm, F.instance_norm, *_CONVOLUTIONS}
@@ -133,7 +138,7 @@ class _PerSample(Function):
         return _called(func, names, plain)
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: object) -> tuple[object, ...]:
+    def backward(ctx: FunctionCtx, *grad_outputs: object) -> tuple[object, ...]:
         (grad,) = grad_outputs
         func, names = ctx.func, ctx.names
         leaves = [o if s is None else s for s, o in zip(ctx.saved_tensors, ctx.others, strict=True)]
@@ -172,7 +177,7 @@ def _called(func: Callable[..., object], names: tuple[str, ...], leaves: list[Te
     return func(*leaves[:cut], **dict(zip(names, leaves[cut:], strict=True)))
 
 
-def _of_samples(func: Any, names: tuple[str, ...], leaves: list[object]) -> list[Any]:
+def _of_samples(func: Any, names: tuple[str, ...], leaves: list[object]) -> list[Operand]:
     """The arguments of the second run, which the derivative is taken of.
 
     Running statistics are not to move again; rows at `padding_idx` have gradients here as any
@@ -214,7 +219,7 @@ def call_for_per_sample_grads(
     batch_size: int | None = None,
     loss_reduction: str = "sum",
     batch_first: bool = True,
-) -> Callable[..., Any]:
+) -> Callable[..., Tensor]:
     """The module's forward, after whose `backward` each trainable parameter holds its samples'
     gradients in `grad_sample`.
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
 
 from ..parameter import Parameter
+
+if TYPE_CHECKING:
+    from ..modules.module import Module
+
 
 __all__ = [
     "fuse_conv_bn_eval",
@@ -18,7 +22,7 @@ __all__ = [
 ]
 
 
-def _check(layer: Any, bn: Any) -> None:
+def _check(layer: Module, bn: Module) -> None:
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval!")
     if bn.running_mean is None or bn.running_var is None:

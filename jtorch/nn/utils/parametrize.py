@@ -6,7 +6,7 @@ import contextlib
 import copyreg
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -14,6 +14,10 @@ from jtorch import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Named
+
 
 __all__ = [
     "cached", "ParametrizationList", "register_parametrization", "is_parametrized",
@@ -181,7 +185,7 @@ def _inject_new_class(module: Module) -> None:
     """Gives ``module`` a class of its own, on which properties can be set."""
     cls = module.__class__
 
-    def default_deepcopy(self: Any, memo: dict[int, Any]) -> object:
+    def default_deepcopy(self: Module, memo: dict[int, Any]) -> object:
         found = memo.get(id(self))
         if found is not None:
             return found
@@ -200,7 +204,7 @@ def _inject_new_class(module: Module) -> None:
             "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
         )
 
-    members: dict[str, Any] = {"__getstate__": getstate}
+    members: Named = {"__getstate__": getstate}
     if not hasattr(cls, "__deepcopy__"):  # without it, deepcopy would ask __getstate__
         members["__deepcopy__"] = default_deepcopy
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
 
 from ..modules.module import Module
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Row
 
 
 class BasePruningMethod(ABC):
@@ -139,7 +142,7 @@ class PruningContainer(BasePruningMethod):
         else:
             self._set_all(args)
 
-    def _set_all(self, methods: Any) -> None:
+    def _set_all(self, methods: Row) -> None:
         for method in methods:
             if not hasattr(self, "_tensor_name"):
                 self._tensor_name = method._tensor_name

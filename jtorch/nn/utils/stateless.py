@@ -112,7 +112,7 @@ def _reparametrize_module(
     given = _untie(module, parameters_and_buffers) if tie_weights else parameters_and_buffers
     if strict:
         _check_keys(module, given)
-    originals: dict[str, Any] = {}
+    originals = {}
     try:
         for path, value in given.items():
             originals[path] = _swap(module, path, value, for_tensor=True)

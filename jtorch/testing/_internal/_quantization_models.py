@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jtorch as torch
 from jtorch import nn
 
@@ -120,8 +118,8 @@ class _ConvWithBNRelu(nn.Module):
         self, relu: bool, dim: int = 2, bn: bool = True, bias: bool = True, padding: int = 0
     ) -> None:
         super().__init__()
-        convs: dict[int, Any] = {1: nn.Conv1d, 2: nn.Conv2d}
-        norms: dict[int, Any] = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d}
+        convs = {1: nn.Conv1d, 2: nn.Conv2d}
+        norms = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d}
         self.conv = convs[dim](3, 3, 3, bias=bias, padding=padding)
         self.bn = norms[dim](3) if bn else nn.Identity()
         self.relu = nn.ReLU() if relu else nn.Identity()
@@ -133,8 +131,8 @@ class _ConvWithBNRelu(nn.Module):
 class _ConvTWithBNRelu(nn.Module):
     def __init__(self, relu: bool, dim: int = 2, bn: bool = True, bias: bool = True) -> None:
         super().__init__()
-        convs: dict[int, Any] = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d}
-        norms: dict[int, Any] = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d}
+        convs = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d}
+        norms = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d}
         self.convt = convs[dim](3, 3, 3, bias=bias)
         self.bn = norms[dim](3) if bn else nn.Identity()
         self.relu = nn.ReLU() if relu else nn.Identity()

@@ -16,12 +16,16 @@ import unittest
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from ..._src.refusals import stand_ins as _refusals
 from .common_utils import TestCase
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Function
+
 
 tol = namedtuple("tol", ["atol", "rtol"])
 
@@ -88,7 +92,7 @@ def _given_types(types: Any) -> Iterable[str]:
 def instantiate_device_type_tests(
     generic_test_class: type,
     scope: dict[str, object],
-    except_for: Any = None,
+    except_for: tuple[str, ...] | None = None,
     only_for: Any = None,
     include_lazy: bool = False,
     allow_mps: bool = False,
@@ -133,7 +137,7 @@ def _tests_of(
     """The methods that a test becomes, by their names."""
     found: dict[str, Any] = {}
     chosen = getattr(test, "_chosen", None)
-    cases: Iterable[Any] = [("", {}, [])] if chosen is None else chosen.cases(test, name, base)
+    cases = [("", {}, [])] if chosen is None else chosen.cases(test, name, base)
     for label, given, decorators in cases:
         for combined in itertools.product(
             *(p.runs() for p in reversed(getattr(test, "_runs", ())))
@@ -186,7 +190,7 @@ def _several(test: DeviceTypeTestBase, count: int) -> dict[str, list[str]]:
 def deviceCountAtLeast(num_required_devices: int) -> Callable[[Any], Any]:
     """Gives a test all devices, ``devices``, where there are so many."""
 
-    def mark(fn: Any) -> Any:
+    def mark(fn: Any) -> object:
         fn.num_required_devices = num_required_devices
         return fn
 
@@ -216,7 +220,7 @@ class dtypes:
         self.device_type = device_type
         self.others: dict[str, tuple[Any, ...]] = {}
 
-    def __call__(self, fn: Any) -> Any:
+    def __call__(self, fn: Any) -> object:
         """Remembers the dtypes beside those for other types of devices."""
         inner = getattr(fn, "_chosen", None)
         self.others = {**(inner.others if inner is not None else {}), self.device_type: self.args}
@@ -278,13 +282,13 @@ class ops:
 
     def __init__(
         self, op_list: Iterable[Any], *, dtypes: OpDTypes = OpDTypes.supported,
-        allowed_dtypes: Any = None, skip_if_dynamo: bool = True
+        allowed_dtypes: Sequence[torch.dtype] | None = None, skip_if_dynamo: bool = True
     ) -> None:  # fmt: skip
         del skip_if_dynamo
         self.op_list, self.opinfo_dtypes = list(op_list), dtypes
         self.allowed_dtypes = None if allowed_dtypes is None else set(allowed_dtypes)
 
-    def __call__(self, fn: Any) -> Any:
+    def __call__(self, fn: Any) -> object:
         """Remembers the operations."""
         fn._chosen = self
         return fn
@@ -339,7 +343,7 @@ class precisionOverride:
             raise AssertionError("precisionOverride takes a dict of tolerances by dtype")
         self.d = d
 
-    def __call__(self, fn: Any) -> Any:
+    def __call__(self, fn: Any) -> Function:
         """Remembers them."""
         fn.precision_overrides = self.d
         return fn
@@ -354,7 +358,7 @@ class toleranceOverride:
             raise AssertionError("toleranceOverride takes a dict of tol(atol=, rtol=) by dtype")
         self.d = d
 
-    def __call__(self, fn: Any) -> Any:
+    def __call__(self, fn: Any) -> Function:
         """Remembers them."""
         fn.tolerance_overrides = self.d
         return fn
@@ -363,7 +367,7 @@ class toleranceOverride:
 # ---- tests that are left out ---------------------------------------------------------------------
 
 
-def _left_out(reason: Callable[[Any], str | None]) -> Callable[[Any], Any]:
+def _left_out(reason: Callable[[Any], str | None]) -> Callable[..., object]:
     """A decorator that skips a test where ``reason`` of its instance is one."""
 
     def decorate(fn: Callable[..., object]) -> object:
@@ -371,7 +375,7 @@ def _left_out(reason: Callable[[Any], str | None]) -> Callable[[Any], Any]:
             raise unittest.SkipTest("classes are not left out by their devices")
 
         @functools.wraps(fn)
-        def run(self: Any, *args: object, **kwargs: object) -> Any:
+        def run(self: CPUTestBase, *args: object, **kwargs: object) -> Any:
             why = reason(self)
             if why is not None:
                 raise unittest.SkipTest(why)
@@ -463,7 +467,7 @@ class expectedFailure:
     def __init__(self, device_type: str | None) -> None:
         self.device_type = device_type
 
-    def __call__(self, fn: Callable[..., object]) -> Any:
+    def __call__(self, fn: Callable[..., object]) -> object:
         """The test, turned round there."""
 
         @functools.wraps(fn)

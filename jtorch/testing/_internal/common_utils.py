@@ -16,7 +16,7 @@ import sys
 import tempfile
 import unittest
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from jtorch.autograd import gradcheck as gradcheck
 from jtorch.autograd import gradgradcheck as gradgradcheck
 from jtorch.testing import assert_close
 from jtorch.testing import make_tensor as make_tensor
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Named, Operand
+
 
 SEED = 1234
 IS_LINUX, IS_WINDOWS, IS_MACOS = (
@@ -60,7 +64,7 @@ slowTest = unittest.skipUnless(
 )
 
 
-def skipIfNoSciPy(fn: Callable[..., object]) -> Callable[..., Any]:
+def skipIfNoSciPy(fn: Callable[..., object]) -> Callable[..., object]:
     """Leaves a test out without SciPy."""
     return unittest.skipUnless(TEST_SCIPY, "test require SciPy, but SciPy not found")(fn)
 
@@ -101,7 +105,7 @@ def TemporaryFileName(*args: Any, **kwargs: Any) -> Iterator[str]:
         os.unlink(name)
 
 
-def _leaves(value: object) -> Any:
+def _leaves(value: object) -> Operand:
     """The same, with tensors in the place of arrays and numbers of NumPy, and lists in that of
     other sequences."""
     if isinstance(value, np.ndarray | np.generic):
@@ -227,7 +231,7 @@ class TestCase(unittest.TestCase):
         with self.assertRaises(AssertionError, msg=msg):
             self.assertEqual(x, y, msg, atol=atol, rtol=rtol, **kwargs)
 
-    def assertEqualIgnoreType(self, *args: Any, **kwargs: Any) -> None:
+    def assertEqualIgnoreType(self, *args: torch.Tensor, **kwargs: Any) -> None:
         """``assertEqual`` whatever the dtypes."""
         self.assertEqual(*args, exact_dtype=False, **kwargs)
 
@@ -257,7 +261,7 @@ class parametrize:
         self.names = [name.strip() for name in arg_str.split(",") if name.strip()]
         self.values, self.name_fn = list(arg_values), name_fn
 
-    def __call__(self, fn: Any) -> Any:
+    def __call__(self, fn: Any) -> object:
         """Remembers the runs beside those of inner decorators."""
         fn._runs = [*getattr(fn, "_runs", ()), self]
         return fn
@@ -291,7 +295,7 @@ def instantiate_parametrized_tests(generic_cls: type) -> type:
             arguments = {k: v for _, given, _ in combined for k, v in given.items()}
 
             def made(
-                self: object, _test: Callable[..., object] = test, _arguments: Any = arguments
+                self: object, _test: Callable[..., object] = test, _arguments: Named = arguments
             ) -> Any:
                 return _test(self, **_arguments)
 

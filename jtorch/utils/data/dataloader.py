@@ -10,7 +10,7 @@ import queue
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import jtorch as torch
 from jtorch._src.tensor import shared_memory
@@ -25,6 +25,13 @@ from ._utils.worker import RESUME, Job, NotLoaded, _IterableDatasetStopIteration
 from ._utils.worker import get_worker_info as get_worker_info
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Self
+
+    from ..._src.facts.kinds import Values
+
 
 __all__ = ["DataLoader", "get_worker_info", "default_collate", "default_convert"]
 
@@ -347,7 +354,7 @@ class _BaseDataLoaderIter:
         self._pin_memory_device: str | None = None
         self._world_size, self._rank = pipes.place()
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Self:
         return self
 
     def _sow(self, loader: DataLoader[object]) -> None:
@@ -416,7 +423,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         return self._dataset_fetcher.fetch(self._next_index())
 
 
-def _workers() -> tuple[Any, Any]:
+def _workers() -> tuple[ModuleType, ...]:
     """The modules that have to do with worker processes, which few programs need."""
     from ._utils import pool, transport
 
@@ -428,7 +435,7 @@ def _wants_fork(loader: DataLoader[object]) -> bool:
     return context is not None and context.get_start_method() == "fork"
 
 
-def _packed(jobs: list[Job], loader: DataLoader[object]) -> list[Any] | None:
+def _packed(jobs: list[Job], loader: DataLoader[object]) -> Values | None:
     """What is sent to workers that are started afresh; None where it cannot be sent and they may be
     forks instead, which inherit it.
 
@@ -486,7 +493,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             )
             for i in range(self._num_workers)
         ]
-        self._results: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._results = queue.SimpleQueue()
         payloads = None if _wants_fork(loader) else _packed(jobs, loader)
         # until a worker has loaded its own
         self._jobs = jobs if payloads is not None and _may_fork(loader) else None
@@ -511,7 +518,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         super()._reset(loader, first_iter)
         self._send_idx = 0
         self._rcvd_idx = 0
-        self._task_info: dict[int, tuple[Any, ...]] = {}
+        self._task_info = {}
         self._tasks_outstanding = 0
         self._workers_status = [True] * self._num_workers
         self._workers_num_tasks = [0] * self._num_workers

@@ -7,9 +7,13 @@ import itertools
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import jtorch as torch
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Values
+
 
 __all__ = [
     "Dataset",
@@ -74,7 +78,7 @@ class TensorDataset(Dataset[tuple["torch.Tensor", ...]]):
         return self.tensors[0].size(0)
 
 
-def _items(dataset: Any, indices: list[object]) -> list[Any]:
+def _items(dataset: Any, indices: list[object]) -> Values:
     """Items of a dataset, all at once if it can."""
     if not callable(getattr(dataset, "__getitems__", None)):
         return [dataset[i] for i in indices]

@@ -48,7 +48,7 @@ def _kept(state: object) -> Any:
 
 def _held_by(pipe: object, only_datapipe: bool, seen: set[int]) -> list[object]:
     """The pipes that a pipe holds, wherever in its state: those that its pickling meets."""
-    met: list[Any] = []
+    met = []
 
     def reduce(other: object) -> Any:
         if other is pipe or id(other) in seen:

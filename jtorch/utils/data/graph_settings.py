@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from .datapipes.iter.sharding import SHARDING_PRIORITIES, _ShardingIterDataPipe
 from .graph import DataPipeGraph, traverse_dps
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = [
     "apply_random_seed",

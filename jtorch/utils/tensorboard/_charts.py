@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
@@ -14,6 +14,10 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 
 from ._convert_np import make_np
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Named
+
 
 #: The most thresholds that TensorBoard's curves have, and what counts are divided by where there
 #: are none.
@@ -63,7 +67,7 @@ def compute_curve(
 
 
 def pr_curve_raw(
-    tag: str, tp: Any, fp: Any, tn: object, fn: object, precision: object, recall: object,
+    tag: str, tp: object, fp: object, tn: object, fn: object, precision: object, recall: object,
     num_thresholds: int = 127, weights: object = None
 ) -> object:  # fmt: skip
     """A curve of precision and recall that was counted already."""
@@ -80,14 +84,18 @@ def pr_curve_raw(
 
 
 def pr_curve(
-    tag: str, labels: Any, predictions: Any, num_thresholds: int = 127, weights: object = None
+    tag: str,
+    labels: np.ndarray,
+    predictions: np.ndarray,
+    num_thresholds: int = 127,
+    weights: object = None,
 ) -> object:
     """The curve of precision and recall of predictions from 0 to 1, whose labels are 0 and 1."""
     rows = compute_curve(labels, predictions, num_thresholds, weights)
     return pr_curve_raw(tag, *rows, num_thresholds=num_thresholds)
 
 
-def custom_scalars(layout: dict[str, dict[str, Any]]) -> object:
+def custom_scalars(layout: dict[str, Named]) -> object:
     """How scalars are shown together: ``{category: {title: ("Multiline" or "Margin", tags)}}``.
 
     Raises:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._convert_np import make_np
 from ._pictures import grid
+
+if TYPE_CHECKING:
+    from ..._src.engine.sized import Sized
 
 
 def _write(path: str, lines: Iterable[str]) -> None:
@@ -43,7 +46,7 @@ def make_mat(matlist: Iterable[Any], save_path: str) -> None:
     )
 
 
-def make_sprite(label_img: Any, save_path: str) -> None:
+def make_sprite(label_img: object, save_path: str) -> None:
     """Writes the points' images into one square image. Needs the package ``pillow``."""
     from PIL import Image
 
@@ -90,7 +93,7 @@ def folder_of(tag: str, global_step: object) -> str:
 def write(
     folder: str,
     points: np.ndarray,
-    metadata: Any,
+    metadata: Sized,
     label_img: Any,
     metadata_header: list[str] | None,
 ) -> None:

@@ -63,7 +63,11 @@ def _record(tag: str, size: tuple[int, int, int], encoded: bytes) -> object:
 
 
 def _picture(
-    tag: str, shown: np.ndarray, rescale: float, boxes: Any = None, labels: list[str] | None = None
+    tag: str,
+    shown: np.ndarray,
+    rescale: float,
+    boxes: np.ndarray | None = None,
+    labels: list[str] | None = None,
 ) -> object:
     from PIL import Image
 

@@ -42,7 +42,7 @@ def scalar(
     collections: object = None,
     new_style: bool = False,
     double_precision: bool = False,
-) -> Any:
+) -> object:
     """A number; as a tensor if ``new_style``, which TensorBoard reads faster."""
     del collections
     value = make_np(tensor).squeeze()
@@ -74,7 +74,7 @@ _DTYPES = {
 }  # fmt: skip
 
 
-def tensor_proto(tag: str, tensor: torch.Tensor) -> Any:
+def tensor_proto(tag: str, tensor: torch.Tensor) -> object:
     """A whole tensor.
 
     Raises:
@@ -99,7 +99,7 @@ def tensor_proto(tag: str, tensor: torch.Tensor) -> Any:
 def histogram_raw(
     name: str, min: object, max: object, num: object, sum: object, sum_squares: object,
     bucket_limits: object, bucket_counts: object
-) -> Any:  # fmt: skip
+) -> object:  # fmt: skip
     """A histogram that was counted already."""
     proto = HistogramProto(
         min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=bucket_limits,
@@ -108,7 +108,7 @@ def histogram_raw(
     return Summary(value=[Summary.Value(tag=name, histo=proto)])
 
 
-def histogram(name: str, values: object, bins: object, max_bins: int | None = None) -> Any:
+def histogram(name: str, values: object, bins: object, max_bins: int | None = None) -> object:
     """How often values lie in which bin."""
     return Summary(
         value=[
@@ -119,7 +119,7 @@ def histogram(name: str, values: object, bins: object, max_bins: int | None = No
     )
 
 
-def make_histogram(values: np.ndarray, bins: Any, max_bins: int | None = None) -> Any:
+def make_histogram(values: np.ndarray, bins: Any, max_bins: int | None = None) -> object:
     """The histogram, without the empty bins at its ends, and with one empty bin that tells where
     the first begins.
 
@@ -149,7 +149,7 @@ def make_histogram(values: np.ndarray, bins: Any, max_bins: int | None = None) -
     )
 
 
-def audio(tag: str, tensor: object, sample_rate: int = 44100) -> Any:
+def audio(tag: str, tensor: object, sample_rate: int = 44100) -> object:
     """A sound of one channel: floats from -1 to 1."""
     array = make_np(tensor).squeeze()
     if abs(array).max() > 1:
@@ -192,7 +192,7 @@ def text(tag: str, text: str) -> Any:
 
 def hparams(
     hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_discrete: Any = None
-) -> tuple[Any, Any, Any]:
+) -> tuple[object, object, object]:
     """What describes an experiment, and the begin and end of one run of it.
 
     Raises:

@@ -9,7 +9,7 @@ import socket
 import time
 import warnings
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tensorboard.compat.proto import event_pb2
@@ -22,6 +22,15 @@ from . import _embedding, summary
 from ._convert_np import make_np
 from ._pytorch_graph import graph
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..._src.engine.sized import Sized
+    from ..._src.facts.kinds import Named
+    from ...core import Tensor
+    from ...nn.modules.module import Module
+
+
 __all__ = ["FileWriter", "SummaryWriter"]
 
 _WHY = "files of ONNX are not read; add_graph shows a module"
@@ -31,7 +40,7 @@ class FileWriter:
     """Writes records to a file of a folder, in a thread of its own."""
 
     def __init__(
-        self, log_dir: Any, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = ""
+        self, log_dir: object, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = ""
     ) -> None:
         self.event_writer = EventFileWriter(str(log_dir), max_queue, flush_secs, filename_suffix)
 
@@ -47,7 +56,7 @@ class FileWriter:
         self.event_writer.add_event(event)
 
     def add_summary(
-        self, summary: Any, global_step: Any = None, walltime: float | None = None
+        self, summary: object, global_step: object = None, walltime: float | None = None
     ) -> None:
         """Writes a record."""
         self.add_event(event_pb2.Event(summary=summary), global_step, walltime)
@@ -118,7 +127,7 @@ class SummaryWriter:
         self.all_writers: dict[str, FileWriter] | None = None
         self._get_file_writer()
         self.default_bins = _default_bins()
-        self._projector_config: Any = None
+        self._projector_config = None
 
     def _get_file_writer(self) -> FileWriter:
         if self.all_writers is None or self.file_writer is None:
@@ -145,8 +154,8 @@ class SummaryWriter:
     def add_scalar(
         self,
         tag: str,
-        scalar_value: Any,
-        global_step: Any = None,
+        scalar_value: object,
+        global_step: object = None,
         walltime: float | None = None,
         new_style: bool = False,
         double_precision: bool = False,
@@ -163,8 +172,8 @@ class SummaryWriter:
     def add_scalars(
         self,
         main_tag: str,
-        tag_scalar_dict: dict[str, Any],
-        global_step: Any = None,
+        tag_scalar_dict: Mapping[str, object],
+        global_step: object = None,
         walltime: float | None = None,
     ) -> None:
         """Logs several numbers that belong into one chart, each in a folder of its own."""
@@ -182,7 +191,7 @@ class SummaryWriter:
             )
 
     def add_tensor(
-        self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None
+        self, tag: str, tensor: Tensor, global_step: object = None, walltime: float | None = None
     ) -> None:
         """Logs a tensor."""
         self._add(summary.tensor_proto(tag, tensor), global_step, walltime)
@@ -190,9 +199,9 @@ class SummaryWriter:
     def add_histogram(
         self,
         tag: str,
-        values: Any,
-        global_step: Any = None,
-        bins: Any = "tensorflow",
+        values: object,
+        global_step: object = None,
+        bins: object = "tensorflow",
         walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:
@@ -204,14 +213,14 @@ class SummaryWriter:
     def add_histogram_raw(
         self,
         tag: str,
-        min: Any,
-        max: Any,
-        num: Any,
-        sum: Any,
-        sum_squares: Any,
-        bucket_limits: Any,
-        bucket_counts: Any,
-        global_step: Any = None,
+        min: object,
+        max: object,
+        num: object,
+        sum: object,
+        sum_squares: object,
+        bucket_limits: Sized,
+        bucket_counts: Sized,
+        global_step: object = None,
         walltime: float | None = None,
     ) -> None:
         """Logs a histogram that was counted already.
@@ -232,8 +241,8 @@ class SummaryWriter:
     def add_image(
         self,
         tag: str,
-        img_tensor: Any,
-        global_step: Any = None,
+        img_tensor: object,
+        global_step: object = None,
         walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:
@@ -243,8 +252,8 @@ class SummaryWriter:
     def add_images(
         self,
         tag: str,
-        img_tensor: Any,
-        global_step: Any = None,
+        img_tensor: object,
+        global_step: object = None,
         walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:
@@ -254,9 +263,9 @@ class SummaryWriter:
     def add_image_with_boxes(
         self,
         tag: str,
-        img_tensor: Any,
-        box_tensor: Any,
-        global_step: Any = None,
+        img_tensor: object,
+        box_tensor: Sized,
+        global_step: object = None,
         walltime: float | None = None,
         rescale: float = 1,
         dataformats: str = "CHW",
@@ -276,8 +285,8 @@ class SummaryWriter:
     def add_video(
         self,
         tag: str,
-        vid_tensor: Any,
-        global_step: Any = None,
+        vid_tensor: object,
+        global_step: object = None,
         fps: float = 4,
         walltime: float | None = None,
     ) -> None:
@@ -288,7 +297,7 @@ class SummaryWriter:
         self,
         tag: str,
         figure: Any,
-        global_step: Any = None,
+        global_step: object = None,
         close: bool = True,
         walltime: float | None = None,
     ) -> None:
@@ -309,8 +318,8 @@ class SummaryWriter:
     def add_audio(
         self,
         tag: str,
-        snd_tensor: Any,
-        global_step: Any = None,
+        snd_tensor: object,
+        global_step: object = None,
         sample_rate: int = 44100,
         walltime: float | None = None,
     ) -> None:
@@ -320,15 +329,15 @@ class SummaryWriter:
         )
 
     def add_text(
-        self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None
+        self, tag: str, text_string: str, global_step: object = None, walltime: float | None = None
     ) -> None:
         """Logs a text."""
         self._add(summary.text(tag, text_string), global_step, walltime)
 
     def add_graph(
         self,
-        model: Any,
-        input_to_model: Any = None,
+        model: Module,
+        input_to_model: object = None,
         verbose: bool = False,
         use_strict_trace: bool = True,
     ) -> None:
@@ -340,10 +349,10 @@ class SummaryWriter:
 
     def add_embedding(
         self,
-        mat: Any,
+        mat: object,
         metadata: Any = None,
-        label_img: Any = None,
-        global_step: Any = None,
+        label_img: object = None,
+        global_step: object = None,
         tag: str = "default",
         metadata_header: list[str] | None = None,
     ) -> None:
@@ -375,11 +384,11 @@ class SummaryWriter:
     def add_pr_curve(
         self,
         tag: str,
-        labels: Any,
-        predictions: Any,
-        global_step: Any = None,
+        labels: object,
+        predictions: object,
+        global_step: object = None,
         num_thresholds: int = 127,
-        weights: Any = None,
+        weights: object = None,
         walltime: float | None = None,
     ) -> None:
         """Logs the curve of precision and recall of predictions from 0 to 1, whose labels are 0 and
@@ -394,15 +403,15 @@ class SummaryWriter:
     def add_pr_curve_raw(
         self,
         tag: str,
-        true_positive_counts: Any,
-        false_positive_counts: Any,
-        true_negative_counts: Any,
-        false_negative_counts: Any,
-        precision: Any,
-        recall: Any,
-        global_step: Any = None,
+        true_positive_counts: object,
+        false_positive_counts: object,
+        true_negative_counts: object,
+        false_negative_counts: object,
+        precision: object,
+        recall: object,
+        global_step: object = None,
         num_thresholds: int = 127,
-        weights: Any = None,
+        weights: object = None,
         walltime: float | None = None,
     ) -> None:
         """Logs a curve of precision and recall that was counted already."""
@@ -418,7 +427,7 @@ class SummaryWriter:
             walltime,
         )
 
-    def add_custom_scalars(self, layout: dict[str, dict[str, Any]]) -> None:
+    def add_custom_scalars(self, layout: dict[str, dict[str, object]]) -> None:
         """Says which scalars are shown together: ``{category: {title: ["Multiline" or "Margin",
         tags]}}``."""
         self._add(summary.custom_scalars(layout), None, None)
@@ -444,11 +453,11 @@ class SummaryWriter:
     def add_mesh(
         self,
         tag: str,
-        vertices: Any,
-        colors: Any = None,
-        faces: Any = None,
-        config_dict: dict[str, Any] | None = None,
-        global_step: Any = None,
+        vertices: object,
+        colors: object = None,
+        faces: object = None,
+        config_dict: Named | None = None,
+        global_step: object = None,
         walltime: float | None = None,
     ) -> None:
         """Logs points of a space, ``(clouds, points, 3)``, or triangles between them, with
@@ -457,11 +466,11 @@ class SummaryWriter:
 
     def add_hparams(
         self,
-        hparam_dict: dict[str, Any],
-        metric_dict: dict[str, Any],
-        hparam_domain_discrete: Any = None,
+        hparam_dict: Mapping[str, object],
+        metric_dict: Mapping[str, object],
+        hparam_domain_discrete: object = None,
         run_name: str | None = None,
-        global_step: Any = None,
+        global_step: object = None,
     ) -> None:
         """Logs hyperparameters and the results that they led to, as a run of its own."""
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:

@@ -20,7 +20,7 @@ Dims = int | Sequence[int] | None
 _SMALL_INTEGERS = (torch.uint8, torch.bool, torch.int8, torch.int16, torch.int32)
 
 
-def _plain(name: str, input: Tensor, mask: Any) -> tuple[Tensor, Tensor | None]:
+def _plain(name: str, input: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Data and mask of the input."""
     if is_masked_tensor(input):
         return input.get_data(), input.get_mask()

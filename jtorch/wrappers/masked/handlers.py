@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -22,6 +22,10 @@ from ..coverage import cover, overridable_functions
 from . import functions as masked
 from .masks import any_over, canonical_dim
 from .tensor import MaskedTensor, joined
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Function, Operand, Tree
+
 
 UNARY = """abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan atanh
     arctanh bitwise_not ceil clamp clip conj_physical cos cosh deg2rad digamma erf erfc erfinv exp
@@ -87,7 +91,7 @@ def handle(
     func: Callable[..., object],
     types: Iterable[type],
     args: tuple[object, ...],
-    kwargs: dict[str, Any],
+    kwargs: dict[str, object],
 ) -> Any:
     """The answer of ``MaskedTensor.__torch_function__``."""
     if any(t is not Tensor and not issubclass(t, MaskedTensor) for t in types):
@@ -146,7 +150,7 @@ def _operator_name(func: Callable[..., object]) -> str:
 # ---- data and masks of arguments -----------------------------------------------------------------
 
 
-def data_of(x: Any) -> Any:
+def data_of(x: Tree) -> Tree:
     """``x`` with each masked tensor replaced by its data, also inside lists and tuples."""
     if isinstance(x, MaskedTensor):
         return x.get_data()
@@ -155,7 +159,7 @@ def data_of(x: Any) -> Any:
     return x
 
 
-def mask_of(x: Any) -> Any:
+def mask_of(x: Tree) -> Tree:
     """``x`` with each masked tensor replaced by its mask, also inside lists and tuples."""
     if isinstance(x, MaskedTensor):
         return x.get_mask()
@@ -164,7 +168,7 @@ def mask_of(x: Any) -> Any:
     return x
 
 
-def rejoined(data: object, mask: Any) -> Any:
+def rejoined(data: object, mask: Any) -> object:
     """Results for data and for masks, joined tensor by tensor."""
     if isinstance(data, (list, tuple)):
         return type(data)([rejoined(d, m) for d, m in zip(data, mask, strict=True)])
@@ -188,7 +192,7 @@ def _check_masks(a: object, b: object) -> None:
 # ---- handlers ------------------------------------------------------------------------------------
 
 
-def _unary(func: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any) -> object:
+def _unary(func: Function, input: Tensor, *args: Any, **kwargs: Any) -> object:
     if any(isinstance(x, Tensor) for x in args) or not isinstance(input, MaskedTensor):
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")
     if any(kwargs.get(name) is not None for name in ("out", "decimals")):
@@ -208,9 +212,7 @@ def _unary_in_place(
         return func(input, *args, **kwargs)
 
 
-def _binary(
-    func: Callable[..., Any], input: Tensor, other: Any, *args: Any, **kwargs: Any
-) -> object:
+def _binary(func: Function, input: Tensor, other: Operand, *args: Any, **kwargs: Any) -> object:
     if any(
         kwargs.get(name, default) is not default
         for name, default in (("alpha", 1), ("rounding_mode", None), ("out", None))
@@ -222,7 +224,7 @@ def _binary(
     return joined(result, mask if mask.shape == result.shape else mask.expand(result.shape))
 
 
-def _beside(x: object, other: object) -> Any:
+def _beside(x: object, other: object) -> Operand:
     """The data of ``x``; hidden NaNs are taken out where they would reach the gradient of an
     ordinary tensor."""
     if not isinstance(x, MaskedTensor):
@@ -264,7 +266,7 @@ def _like_other(func: Callable[..., object], input: object, other: object) -> ob
     return rejoined(func(input.get_data(), data_of(other)), func(input.get_mask(), data_of(other)))
 
 
-def _keeping(func: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any) -> object:
+def _keeping(func: Function, input: Tensor, *args: Any, **kwargs: Any) -> object:
     if func is torch.Tensor.requires_grad_:
         with _off():
             return func(input, *args, **kwargs)
@@ -337,7 +339,7 @@ def _softmax(
 
 
 def _where(
-    condition: Any, input: Tensor | None = None, other: Tensor | None = None
+    condition: Tensor, input: Tensor | None = None, other: Tensor | None = None
 ) -> MaskedTensor:
     if not isinstance(condition, Tensor) or input is None or other is None:
         raise ValueError("__torch_function__, torch.where: len(args) must be 3 but got fewer")
@@ -358,18 +360,18 @@ def _copy(self: Tensor, src: object, non_blocking: bool = False) -> Tensor:
         return torch.Tensor.copy_(self, data_of(src), non_blocking)
 
 
-def _scalar(func: Callable[..., object], self: Tensor) -> Any:
+def _scalar(func: Callable[..., object], self: Tensor) -> object:
     if self.numel() == 1 and not self.get_mask().item():
         raise ValueError("__torch_dispatch__, aten._local_scalar_dense: expected a mask tensor")
     return func(self.get_data())
 
 
-def _facts(func: Callable[..., object], *args: object, **kwargs: object) -> Any:
+def _facts(func: Callable[..., object], *args: object, **kwargs: object) -> object:
     with _off():
         return func(*args, **kwargs)
 
 
-def _grad(self: Tensor) -> Any:
+def _grad(self: Tensor) -> MaskedTensor | None:
     with _off():
         grad = self.grad
         if isinstance(grad, Tensor) and not isinstance(grad, MaskedTensor):
@@ -397,14 +399,14 @@ def _autograd_grad(
     )
 
 
-def _no_conversion(name: str, text: str, end: str = ".") -> Callable[..., Any]:
+def _no_conversion(name: str, text: str, end: str = ".") -> Function:
     def refuse(*args: object, **kwargs: object) -> Any:  # noqa: ARG001
         raise RuntimeError(f".{name}() is not supported for tensor subclasses{text}{end}")
 
     return refuse
 
 
-def _compositions() -> dict[str, Callable[..., Any]]:
+def _compositions() -> dict[str, Callable[..., object]]:
     """Functions that PyTorch builds of those above: here too, by formulas."""
     F = torch.nn.functional
 
@@ -442,7 +444,7 @@ def _compositions() -> dict[str, Callable[..., Any]]:
             return torch.sum(loss) / input.shape[0]
         return reduced(loss, reduction)
 
-    def inactive(name: str) -> Callable[..., Any]:
+    def inactive(name: str) -> Callable[..., object]:
         def dropout(
             input: object,
             p: float = 0.5,  # noqa: ARG001
@@ -484,7 +486,7 @@ def _compositions() -> dict[str, Callable[..., Any]]:
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def _found(name: str) -> list[Any]:
+def _found(name: str) -> list[Callable[..., object]]:
     """The public callables of a name: in torch (or the module that the name tells), of Tensor, a
     property's getter."""
     found = []
@@ -507,7 +509,7 @@ def _enter(names: Iterable[str], handler: Callable[..., object], *, inner: bool 
             TABLE[f] = functools.partial(handler, f) if inner else handler
 
 
-def _table() -> dict[Any, Callable[..., Any]]:
+def _table() -> dict[object, Callable[..., object]]:
     """The table, filled when it is first asked: the whole namespace must be there."""
     if TABLE:
         return TABLE
@@ -564,7 +566,7 @@ def _table() -> dict[Any, Callable[..., Any]]:
     return TABLE
 
 
-def coverage() -> dict[str, Any]:
+def coverage() -> dict[str, object]:
     """What becomes of each overridable function: facts are told by the data, and what has no
     handler is declined."""
     table = _table()

@@ -10,11 +10,16 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import jtorch as torch
 from jtorch import Tensor
 from jtorch._src.facts.errors import not_offered
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Values
+    from ...autograd.function_node import FunctionCtx
+
 
 _DTYPES = (
     torch.float16, torch.float32, torch.float64, torch.bool, torch.int8, torch.int16, torch.int32,
@@ -160,7 +165,7 @@ def _number(x: object) -> str:
     return _NUMBER.format(x) if isinstance(x, float) else str(x)
 
 
-def _text(data: Any, mask: Any, ndim: int) -> str:
+def _text(data: Values, mask: Values, ndim: int) -> str:
     """Nested brackets, two spaces deeper at each level."""
     if ndim == 1:
         texts = [_number(x) for x in data]
@@ -273,13 +278,13 @@ class _Masking(torch.autograd.Function):
     """The identity, whose gradient leaves out the absent elements."""
 
     @staticmethod
-    def forward(ctx: Any, data: Tensor, mask: Tensor, mark: Any) -> Tensor:
+    def forward(ctx: Any, data: Tensor, mask: Tensor, mark: object) -> Tensor:
         ctx.save_for_backward(mask)
         ctx.mark = mark
         return data.clone()
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None, None]:
         (mask,) = ctx.saved_tensors
         if ctx.mark is not None:
             ctx.mark.append(mask)

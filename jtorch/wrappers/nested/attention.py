@@ -45,7 +45,7 @@ def masked_attention(
     present: Tensor,
     dropout_p: float,
     is_causal: bool,
-    scale: Any,
+    scale: float | None,
     enable_gqa: bool,
 ) -> Tensor:
     """Attention in padded form ``(B, H, L, E)``; ``present (B, S)`` says which keys there are."""
@@ -141,8 +141,8 @@ def _packed_heads(found: Tensor, like: NestedTensor) -> NestedTensor:
 
 def multi_head_attention_forward(
     query: Tensor,
-    key: Any,
-    value: Any,
+    key: Tensor,
+    value: Tensor,
     embed_dim_to_check: int,
     num_heads: int,
     in_proj_weight: Tensor,
@@ -152,7 +152,7 @@ def multi_head_attention_forward(
     add_zero_attn: bool,
     dropout_p: float,
     out_proj_weight: Tensor,
-    out_proj_bias: Any,
+    out_proj_bias: Tensor,
     training: bool = True,
     key_padding_mask: object = None,
     need_weights: bool = True,

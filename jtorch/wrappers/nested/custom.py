@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch import Tensor
 from jtorch.autograd import Function
 
 from .tensor import Nested
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Operand, Tree
+    from ...autograd.function_node import FunctionCtx
+
 
 __all__ = ["apply"]
 
@@ -34,7 +39,7 @@ class _Context:
         self._inner.save_for_backward(*[_inside(x) for x in tensors])
 
     @property
-    def saved_tensors(self) -> tuple[Any, ...]:
+    def saved_tensors(self) -> tuple[Tensor, ...]:
         """What was saved."""
         return tuple(
             [
@@ -52,7 +57,7 @@ class _Context:
         self._inner.mark_non_differentiable(*[_inside(x) for x in tensors])
 
 
-def _inside(x: object) -> Any:
+def _inside(x: object) -> Operand:
     return x._values if isinstance(x, Nested) else x
 
 
@@ -60,7 +65,12 @@ def _inside(x: object) -> Any:
 def _on_values(function: type[Function]) -> type[Function]:
     """A Function of values that does what another one does on nested tensors."""
 
-    def forward(ctx: Any, likes: tuple[Any, ...], found: list[object], *args: object) -> Any:
+    def forward(
+        ctx: Any,
+        likes: tuple[Any, ...],
+        found: list[object],
+        *args: object,
+    ) -> Any:
         own = _Context(ctx, likes)
         nested = [x if like is None else like(x) for like, x in zip(likes, args, strict=True)]
         ctx.needs_input_grad = ctx.needs_input_grad[2:]
@@ -78,7 +88,7 @@ def _on_values(function: type[Function]) -> type[Function]:
         ctx.own, ctx.outs = own, tuple(found)
         return tuple(outputs) if several else outputs[0]
 
-    def backward(ctx: Any, *grads: object) -> Any:
+    def backward(ctx: FunctionCtx, *grads: object) -> Any:
         given = [
             g if like is None or g is None else like(g)
             for like, g in zip(ctx.outs, grads, strict=True)
@@ -95,7 +105,7 @@ def _on_values(function: type[Function]) -> type[Function]:
     )
 
 
-def apply(function: type[Function], args: tuple[object, ...]) -> Any:
+def apply(function: type[Function], args: tuple[object, ...]) -> Tree:
     """``function.apply(*args)`` where some of the arguments are nested tensors."""
     likes = tuple([x._like if isinstance(x, Nested) else None for x in args])
     found: list[Any] = []

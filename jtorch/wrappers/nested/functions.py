@@ -9,11 +9,16 @@ with a reason.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch import overrides
 
 from ..._src.facts.errors import not_offered
+
+if TYPE_CHECKING:
+    from ..._src.aten.overloads import OpOverload
+    from ..._src.facts.kinds import Function
+
 
 #: The kinds of an entry.
 UNCHANGED, SPECIAL, DELEGATES, REFUSED = KINDS = ("unchanged", "special", "delegates", "refused")
@@ -51,7 +56,7 @@ class Table:
         torch.Tensor, nn.functional and special.
         """
 
-        def declare(handler: Callable[..., object]) -> Callable[..., Any]:
+        def declare(handler: Callable[..., object]) -> Callable[..., object]:
             for name in names:
                 self.special[name] = handler
             return handler
@@ -65,7 +70,7 @@ class Table:
             found = self._found[func] = self._classify(func)
         return found
 
-    def _classify(self, func: Any) -> tuple[str, object]:
+    def _classify(self, func: OpOverload | Callable[..., object]) -> tuple[str, object]:
         path = overrides.resolve_name(func)
         if path is None:
             own = f"{func.__module__}.{func.__name__}".removeprefix("j").removeprefix("torch.")
@@ -128,7 +133,7 @@ class Table:
         return found
 
 
-def _copying(view: Callable[..., Any]) -> Callable[..., Any]:
+def _copying(view: Function) -> Callable[..., object]:
     """What returns copies of the views that ``view`` returns."""
 
     def copies(*args: object, **kwargs: object) -> object:
@@ -142,7 +147,7 @@ def _copying(view: Callable[..., Any]) -> Callable[..., Any]:
     return copies
 
 
-def _respelled(func: Any, kwargs: dict[str, object]) -> dict[str, object]:
+def _respelled(func: Callable[..., object], kwargs: dict[str, object]) -> dict[str, object]:
     """Keyword arguments under the names that handlers use.
 
     Raises:

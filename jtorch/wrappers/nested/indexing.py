@@ -16,7 +16,7 @@ from .views import item, select, unsqueeze
 
 
 @TABLE.implements("__getitem__")
-def getitem(input: Any, index: Any) -> Any:
+def getitem(input: Tensor, index: Any) -> Tensor:
     """An item, a part of it, or the same part of the dense dimensions of all items."""
     if not isinstance(input, NestedTensor):
         raise NotImplementedError(
@@ -60,7 +60,7 @@ class _Skip:
 _SKIP = _Skip()
 
 
-def _gathered(nt: NestedTensor, indices: list[Any]) -> Any:
+def _gathered(nt: NestedTensor, indices: list[Tensor]) -> Tensor:
     """``nt[b, r]`` for tensors of items and of places in them (an extension), further indices as
     for dense tensors."""
     end = nt._ragged_idx + 1
@@ -77,7 +77,7 @@ def _is_mask(i: object) -> bool:
     return isinstance(i, Tensor) and i.dtype in (torch.bool, torch.uint8)
 
 
-def _packed_index(nt: NestedTensor, indices: list[Any]) -> tuple[Any, ...]:
+def _packed_index(nt: NestedTensor, indices: list[Tensor]) -> tuple[Tensor, ...]:
     """Indices of the batch and the ragged dimension as one of the packed dimension.
 
     Raises:
@@ -94,7 +94,7 @@ def _packed_index(nt: NestedTensor, indices: list[Any]) -> tuple[Any, ...]:
 
 
 @TABLE.implements("__setitem__")
-def setitem(input: object, index: object, value: Any) -> None:
+def setitem(input: object, index: object, value: Tensor | float) -> None:
     """Writes into an item, or into the same part of all items."""
     if not isinstance(input, NestedTensor):
         raise NotImplementedError(

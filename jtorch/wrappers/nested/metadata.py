@@ -4,7 +4,7 @@ of leaves."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -16,6 +16,10 @@ from .jagged import TABLE
 from .pointwise import wrapped
 from .ragged import Cut
 from .tensor import Nested, NestedTensor, _rebuild_njt, build, size_of
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Function, Operand, Row, Tree
+
 
 # ---- sizes ---------------------------------------------------------------------------------------
 
@@ -33,7 +37,7 @@ def size(input: NestedTensor, dim: int | None = None) -> Any:
 
 
 @TABLE.implements("stride")
-def stride(input: NestedTensor, dim: int | None = None) -> Any:
+def stride(input: NestedTensor, dim: int | None = None) -> Row:
     """The strides of the packed values, after the batch's, which is symbolic."""
     strides = input._strides
     return strides if dim is None else strides[outer(input, dim)]
@@ -257,7 +261,9 @@ def deepcopy(input: NestedTensor, memo: Any) -> NestedTensor:
 
 
 @TABLE.implements("clone")
-def clone(input: NestedTensor, *, memory_format: Any = torch.preserve_format) -> NestedTensor:
+def clone(
+    input: NestedTensor, *, memory_format: torch.memory_format | None = torch.preserve_format
+) -> NestedTensor:
     """A copy on the same structure; in contiguous format, one without holes."""
     if input._cut.lengths is not None and memory_format is torch.contiguous_format:
         return compact(input)
@@ -284,7 +290,7 @@ def _moved(nt: NestedTensor, values: Tensor) -> NestedTensor:
 
 
 @TABLE.implements("to")
-def to(input: NestedTensor, *args: object, **options: object) -> Any:
+def to(input: NestedTensor, *args: object, **options: object) -> Tensor:
     """Another dtype or device, on the same structure."""
     given = [x._values if isinstance(x, Nested) else x for x in args]
     options.pop("layout", None)
@@ -302,7 +308,7 @@ def _declare_moves() -> None:
             continue
 
         def handler(
-            input: NestedTensor, *args: object, method: Any = method, **options: object
+            input: NestedTensor, *args: object, method: Function = method, **options: object
         ) -> object:
             return _moved(input, method(input._values, *args, **options))
 
@@ -321,7 +327,7 @@ def type_(input: NestedTensor, *args: Any, **options: Any) -> NestedTensor | str
 
 
 @TABLE.implements("type_as")
-def type_as(input: Tensor, other: Tensor) -> Any:
+def type_as(input: Tensor, other: Tensor) -> NestedTensor | Tensor:
     """Converted to the type of another tensor."""
     target = other._values if isinstance(other, Nested) else other
     return (
@@ -339,7 +345,7 @@ def _declare_likes() -> None:
         factory = getattr(torch, name)
 
         def handler(
-            input: NestedTensor, *args: object, factory: Any = factory, **options: object
+            input: NestedTensor, *args: object, factory: Function = factory, **options: object
         ) -> object:
             options.pop("layout", None)  # it stays jagged
             return _moved(input, factory(input._values, *args, **options))
@@ -380,7 +386,7 @@ def new_tensor(input: NestedTensor, data: Any, **options: Any) -> Tensor:
 
 
 @TABLE.implements("copy_")
-def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(input: Tensor, src: NestedTensor, non_blocking: bool = False) -> Any:
     """The data of another nested tensor with items of the same sizes."""
     schema = "copy_default(self: jt_all, src: jt_all, non_blocking: any?)"
     require_jagged(input, schema, "self", contiguous=False)
@@ -463,7 +469,7 @@ def set_data(input: NestedTensor, value: NestedTensor) -> None:
     input._cut, input._ragged_idx, input._size = value._cut, value._ragged_idx, value._size
 
 
-def unwrap_gradient(nt: Nested, gradient: object) -> Any:
+def unwrap_gradient(nt: Nested, gradient: object) -> Tensor | None:
     """A gradient of ``nt`` as one of its values.
 
     Raises:
@@ -479,7 +485,7 @@ def unwrap_gradient(nt: Nested, gradient: object) -> Any:
     return gradient._values
 
 
-def same_structure(a: Any, b: Any) -> bool:
+def same_structure(a: Tensor, b: Tensor) -> bool:
     """Whether items have the same sizes, on the same offsets or on equal ones."""
     if isinstance(a, NestedTensor):
         if a._size == b._size:
@@ -520,7 +526,7 @@ def backward(
 def autograd_backward(
     tensors: object,
     grad_tensors: object = None,
-    retain_graph: Any = None,
+    retain_graph: bool | None = None,
     create_graph: bool = False,
     inputs: object = None,
 ) -> None:
@@ -537,7 +543,7 @@ def autograd_backward(
 @TABLE.implements("autograd.grad")
 def autograd_grad(
     outputs: object, inputs: object, grad_outputs: object = None, **options: Any
-) -> tuple[Any, ...]:
+) -> tuple[Operand, ...]:
     """``autograd.grad``: the gradients of nested inputs are nested."""
     roots, given = _roots(outputs, grad_outputs)
     wanted = _several(inputs)
@@ -551,7 +557,7 @@ def autograd_grad(
     )
 
 
-def _several(given: Any) -> tuple[Any, ...]:
+def _several(given: Tree) -> tuple[Tensor, ...]:
     return (given,) if isinstance(given, Tensor) else tuple(given)
 
 
@@ -592,7 +598,7 @@ _declare_hooks()
 
 
 @TABLE.implements("masked_select")
-def masked_select(input: NestedTensor, mask: Any) -> NestedTensor:
+def masked_select(input: NestedTensor, mask: Tensor) -> NestedTensor:
     """The elements where a mask of the same structure is True, an item for each item."""
     if len(input._size) > 2:
         raise RuntimeError("masked_select only support 2-D selections currently")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -16,6 +16,9 @@ from .pointwise import wrapped
 from .ragged import NestedInt, pack, segment_sum, spread
 from .reductions import highest, lowest
 from .tensor import NestedTensor
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Function, Values
 
 
 def _on_padded(nt: NestedTensor, padding: Any, func: Callable[[Tensor], Any]) -> Any:
@@ -44,7 +47,9 @@ def _no_batch_no_holes(nt: NestedTensor, place: int, name: str) -> None:
         )
 
 
-def _softmax(name: str, func: Any, input: NestedTensor, dim: object, dtype: object) -> NestedTensor:
+def _softmax(
+    name: str, func: Function, input: NestedTensor, dim: object, dtype: object
+) -> NestedTensor:
     if isinstance(dim, (tuple, list)):
         raise RuntimeError(
             f"{name}(): not supported for dimensions of type 'tuple' for NestedTensor"
@@ -102,9 +107,9 @@ def functional_log_softmax(
 @TABLE.implements("layer_norm")
 def layer_norm(
     input: NestedTensor,
-    normalized_shape: Any,
-    weight: Any = None,
-    bias: Any = None,
+    normalized_shape: tuple[int, ...] | list[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-05,
     cudnn_enable: bool = True,
 ) -> NestedTensor:
@@ -115,7 +120,7 @@ def layer_norm(
         RuntimeError: over the batch, of 2-dim tensors, over the ragged dimension with holes.
     """
     nt = input
-    shape: list[Any] = (
+    shape: Values = (
         [normalized_shape]
         if isinstance(normalized_shape, (int, NestedInt))
         else list(normalized_shape)
@@ -163,10 +168,13 @@ def _item_norm(nt: NestedTensor, eps: float) -> NestedTensor:
 
 @TABLE.implements("rms_norm")
 def rms_norm(
-    input: NestedTensor, normalized_shape: Any, weight: Any = None, eps: Any = None
+    input: NestedTensor,
+    normalized_shape: tuple[int, ...],
+    weight: Tensor | None = None,
+    eps: float | None = None,
 ) -> NestedTensor:
     """Divides by the root mean square over the trailing dense dimensions."""
-    shape: list[Any] = (
+    shape: Values = (
         [normalized_shape]
         if isinstance(normalized_shape, (int, NestedInt))
         else list(normalized_shape)
@@ -241,7 +249,7 @@ _along("kthvalue", None, -1)
 
 
 @TABLE.implements("linalg.vecdot")
-def vecdot(x: Any, y: Any, *, dim: int = -1) -> NestedTensor:
+def vecdot(x: Tensor, y: Any, *, dim: int = -1) -> NestedTensor:
     """The sums of products along a dense dimension."""
     product = (x.conj() if x.is_complex() else x) * y
     place = outer(product, dim)

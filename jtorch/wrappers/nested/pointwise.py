@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch import Tensor, overrides
 
@@ -13,6 +13,11 @@ from ..._src.bind.bound import POINTWISE
 from ..._src.bind.forms import OPERATORS
 from .ragged import NestedInt, pack, spread
 from .tensor import Nested, NestedTensor, structure_matches
+
+if TYPE_CHECKING:
+    from ..._src.aten.overloads import OpOverload
+    from ..._src.facts.kinds import Arguments, Operand
+
 
 #: Functions that act on each element but are no ops of an elementwise family: conversions, copies
 #: of themselves, random draws, losses.
@@ -51,7 +56,7 @@ def names() -> frozenset[str]:
 
 
 @functools.cache
-def _overload(func: Any) -> str:
+def _overload(func: Callable[..., object]) -> str:
     """The ATen name that torch's messages use for a function of two operands: ``add.Tensor``."""
     from ..._src.ops._declare import OPS
 
@@ -62,7 +67,7 @@ def _overload(func: Any) -> str:
 
 
 @functools.cache
-def is_inplace(func: Any) -> bool:
+def is_inplace(func: OpOverload | Callable[..., object]) -> bool:
     """Whether a function writes into its first operand: ``add_``, ``__iadd__``."""
     name = (overrides.resolve_name(func) or func.__name__).rpartition(".")[2]
     if name.startswith("__"):
@@ -90,7 +95,7 @@ _INPLACE_OPERATORS = frozenset(
 )
 
 
-def apply(func: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def apply(func: Callable[..., object], args: Arguments, kwargs: dict[str, object]) -> Any:
     """``func`` on the packed values of nested operands; dense operands are broadcast. Tensors among
     the results become nested."""
     if len(args) == 1 and not kwargs:
@@ -107,7 +112,7 @@ def apply(func: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, 
     if is_inplace(func) and not isinstance(args[0], Nested):
         raise _mismatch(func, args[0], first)
 
-    def inner(x: object) -> Any:
+    def inner(x: object) -> Operand:
         if isinstance(x, Nested):
             return x._values
         return aligned(x, first, func) if isinstance(x, Tensor) else x

@@ -3,7 +3,7 @@ and each other in padded form."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -13,9 +13,12 @@ from .jagged import TABLE
 from .ragged import pack
 from .tensor import NestedTensor, structure_matches
 
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Function
+
 
 @TABLE.implements("linear")
-def linear(input: Any, weight: Tensor, bias: Any = None) -> NestedTensor:
+def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> NestedTensor:
     """``input @ weight.T + bias`` for each item."""
     if isinstance(weight, NestedTensor) or isinstance(bias, NestedTensor):
         raise ValueError(
@@ -30,7 +33,7 @@ def linear(input: Any, weight: Tensor, bias: Any = None) -> NestedTensor:
     return input._like(torch.nn.functional.linear(input._values, weight, bias))
 
 
-def _in_padded_form(nt: NestedTensor, product: Any) -> NestedTensor:
+def _in_padded_form(nt: NestedTensor, product: Function) -> NestedTensor:
     """``product`` of the padded form, packed again."""
     found = product(nt._padded(0.0))
     front = found if nt._ragged_idx == 1 else found.movedim(nt._ragged_idx, 1)
@@ -38,7 +41,7 @@ def _in_padded_form(nt: NestedTensor, product: Any) -> NestedTensor:
 
 
 @TABLE.implements("matmul", "__matmul__", "__rmatmul__", "linalg.matmul")
-def matmul(input: Any, other: Any) -> Any:
+def matmul(input: Any, other: Any) -> Tensor:
     """The matrix product of each item with a dense matrix, with its matrix of a dense batch, or
     with another nested tensor's item.
 
@@ -88,7 +91,7 @@ def matmul(input: Any, other: Any) -> Any:
 
 
 @TABLE.implements("bmm")
-def bmm(input: Any, mat2: Any) -> Any:
+def bmm(input: Tensor, mat2: Tensor) -> Any:
     """``matmul`` of batches of matrices."""
     if input.dim() != 3:
         raise ValueError("bmm(): input must be 3D")

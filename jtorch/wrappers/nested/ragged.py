@@ -6,13 +6,17 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from itertools import count, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
 
 from ..._src.facts.size import SymInt
 from ...dispatch import add_plain
+
+if TYPE_CHECKING:
+    from ...autograd.function_node import FunctionCtx
+
 
 _ids = count(1)
 
@@ -136,7 +140,7 @@ class Ragged:
         self.size = size
         self.batch = offsets.shape[0] - 1
         self.holes = lengths is not None
-        self._cache: dict[Any, Any] = {}
+        self._cache = {}
         self._extremes: tuple[int, int] | None = None
         self._version = 0
 
@@ -327,7 +331,7 @@ def _ragged(offsets: Tensor, lengths: Tensor | None) -> Ragged:
 def _remember(offsets: Tensor, lengths: Tensor | None, made: Ragged) -> None:
     key = _key(offsets, lengths)
 
-    def forget(_: Any, known: Any = _known) -> None:
+    def forget(_: object, known: Any = _known) -> None:
         known.pop(key, None)
 
     _known[key] = (
@@ -350,7 +354,7 @@ class _Pad(torch.autograd.Function):
         return _gathered(packed, cut, width, padding)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None, None, None]:
         return pack(grad, ctx.cut, ctx.total), None, None, None
 
 
@@ -363,7 +367,7 @@ def _gathered(packed: Tensor, cut: Cut, width: int, padding: float) -> Tensor:
     return found.masked_fill(~cut.present(width).view(cut.batch, width, *(1,) * len(rest)), padding)
 
 
-def pad(packed: Tensor, cut: Cut, padding: Any = 0.0, width: int | None = None) -> Tensor:
+def pad(packed: Tensor, cut: Cut, padding: float = 0.0, width: int | None = None) -> Tensor:
     """Packed ``(S, *)`` as ``(B, width, *)``, filled up with ``padding``; longer items are cut."""
     if width is None:
         width = cut.largest
@@ -381,7 +385,7 @@ class _Pack(torch.autograd.Function):
         return _scattered(padded, cut, total)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None, None]:
         return pad(grad, ctx.cut, 0, ctx.width), None, None
 
 

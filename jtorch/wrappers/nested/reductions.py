@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -18,12 +18,16 @@ from .pointwise import wrapped
 from .ragged import segment_sum
 from .tensor import NestedTensor
 
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Function
+
+
 #: ``reduce(x, dim, keepdim)`` on dense tensors; ``dim`` is None for all, else a tuple, or an int
 #: where only one is taken.
 _Dense = Callable[..., Any]
 
 
-def _mapped(result: Any, change: Callable[[Tensor], Any]) -> Any:
+def _mapped(result: Tensor, change: Callable[[Tensor], object]) -> object:
     """The tensors of a result, or of a named tuple of results, changed."""
     return (
         change(result) if isinstance(result, Tensor) else type(result)([change(x) for x in result])
@@ -102,7 +106,11 @@ def _ragged_sum(nt: NestedTensor, keepdim: bool, dtype: torch.dtype | None = Non
 
 @TABLE.implements("sum")
 def sum_(
-    input: Any, dim: object = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
+    input: NestedTensor,
+    dim: object = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
 ) -> Tensor:
     """The sum of the elements."""
     return reduce(
@@ -123,15 +131,19 @@ def _sum(
 
 @TABLE.implements("nansum")
 def nansum(
-    input: Any, dim: object = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
-) -> Any:
+    input: NestedTensor,
+    dim: object = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> object:
     """The sum of the elements that are not nan."""
     present = wrapped(input._values.masked_fill(input._values.isnan(), 0), input)
     return sum_(present, dim, keepdim, dtype=dtype)
 
 
 @TABLE.implements("count_nonzero")
-def count_nonzero(input: Any, dim: object = None) -> Any:
+def count_nonzero(input: NestedTensor, dim: object = None) -> object:
     """How many elements are not zero."""
     return sum_(wrapped(input._values != 0, input), dim)
 
@@ -149,7 +161,11 @@ def _ragged_mean(nt: NestedTensor, keepdim: bool, dtype: torch.dtype | None = No
 
 @TABLE.implements("mean")
 def mean(
-    input: Any, dim: object = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
+    input: NestedTensor,
+    dim: object = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
 ) -> Any:
     """The mean of the elements; over the ragged dimension, of those that each item has."""
     dims = (
@@ -212,7 +228,7 @@ def _spread(
 
 @TABLE.implements("var")
 def var(
-    input: Any,
+    input: NestedTensor,
     dim: object = None,
     unbiased: object = None,
     keepdim: bool = False,
@@ -225,20 +241,20 @@ def var(
 
 @TABLE.implements("std")
 def std(
-    input: Any,
+    input: NestedTensor,
     dim: object = None,
     unbiased: object = None,
     keepdim: bool = False,
     *,
     correction: object = None,
-) -> Any:
+) -> Tensor:
     """The standard deviation of the elements."""
     return _spread("std", input, dim, unbiased, correction, keepdim)[0].sqrt()
 
 
 @TABLE.implements("var_mean")
 def var_mean(
-    input: Any,
+    input: NestedTensor,
     dim: object = None,
     unbiased: object = None,
     keepdim: bool = False,
@@ -251,7 +267,7 @@ def var_mean(
 
 @TABLE.implements("std_mean")
 def std_mean(
-    input: Any,
+    input: NestedTensor,
     dim: object = None,
     unbiased: object = None,
     keepdim: bool = False,
@@ -266,14 +282,14 @@ def std_mean(
 # ---- by padding with what does not count ---------------------------------------------------------
 
 
-def lowest(dtype: Any) -> Any:
+def lowest(dtype: torch.dtype) -> bool | float | int:
     """A value that no maximum is below."""
     if dtype is torch.bool:
         return False
     return -math.inf if dtype.is_floating_point else torch.iinfo(dtype).min
 
 
-def highest(dtype: Any) -> Any:
+def highest(dtype: torch.dtype) -> bool | float | int:
     """A value that no minimum is above."""
     if dtype is torch.bool:
         return True
@@ -285,7 +301,7 @@ def _without(nt: NestedTensor, like: Tensor) -> Tensor:
     return (nt._cut.counts() == 0).view(-1, *(1,) * (like.dim() - 1))
 
 
-def _padding(func: Any, padding: Any, single: bool) -> Callable[[NestedTensor, bool], Any]:
+def _padding(func: Function, padding: Any, single: bool) -> Callable[..., object]:
     def on_ragged(nt: NestedTensor, keepdim: bool) -> object:
         filled = nt._padded(padding(nt.dtype) if callable(padding) else padding)
         found = func(filled, nt._ragged_idx if single else (nt._ragged_idx,), keepdim=keepdim)
@@ -355,14 +371,14 @@ _declare("prod", torch.prod, 1, dims=False, options=("dtype",))
 
 
 @TABLE.implements("aminmax")
-def aminmax(input: object, *, dim: object = None, keepdim: bool = False) -> Any:
+def aminmax(input: object, *, dim: object = None, keepdim: bool = False) -> object:
     """Smallest and largest element."""
     amin, amax = TABLE.special["amin"], TABLE.special["amax"]
     return torch.return_types.aminmax((amin(input, dim, keepdim), amax(input, dim, keepdim)))
 
 
 @TABLE.implements("logsumexp")
-def logsumexp(input: Any, dim: object, keepdim: bool = False) -> Any:
+def logsumexp(input: NestedTensor, dim: object, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials."""
     on_ragged = _padding(torch.logsumexp, lowest, False)
     return reduce(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from jtorch import Tensor
 from .functions import Table
 from .pointwise import is_inplace
 from .tensor import Nested
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Function, Keywords
+
 
 __all__ = ["TABLE", "Form", "StridedNestedTensor", "from_items"]
 
@@ -173,7 +177,9 @@ class StridedNestedTensor(Nested):
         rest = tuple(padded.shape[2:])
         return from_padded(padded, [(s[0], *rest) for s in self._form.sizes])
 
-    def _to_padded(self, padding: bool | complex | float | int | None, output_size: Any) -> Tensor:
+    def _to_padded(
+        self, padding: bool | complex | float | int | None, output_size: tuple[int, ...] | None
+    ) -> Tensor:
         if not self._form.sizes:
             return self._values.new_empty(0)
         if not self._form.rank:
@@ -291,7 +297,7 @@ _UNCHANGED = """
 """.split()
 
 
-def apply(func: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
+def apply(func: Callable[..., object], args: tuple[object, ...], kwargs: Keywords) -> Any:
     """``func`` on the buffer of the one nested operand."""
     nt: Any = next(x for x in (*args, *kwargs.values()) if isinstance(x, Nested))
     if is_inplace(func) and nt._values.shape[0] != nt._form.numel:
@@ -305,7 +311,7 @@ def apply(func: Callable[..., object], args: tuple[object, ...], kwargs: dict[st
     return found
 
 
-def write_back(nt: StridedNestedTensor, change: Any) -> StridedNestedTensor:
+def write_back(nt: StridedNestedTensor, change: Function) -> StridedNestedTensor:
     """Changes the elements of a nested tensor that is a part of its buffer, and no others."""
     flat = change(nt._flat().clone())
     nt._values.index_copy_(0, _host(nt._form.order(), nt._values), flat)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from ..._src.tensor.state import attributes_of
 from ..._utils import _rebuild_nested_tensor
 from .strided import TABLE, Form, StridedNestedTensor, row_major, write_back
 from .tensor import Nested
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Arguments, Row, Values
+
 
 _NO_SIZES = "Internal error: NestedTensorImpl doesn't support sizes. Please file an issue."
 _ISSUE = "if you need this feature, please open an issue on github describing your use case."
@@ -129,7 +133,7 @@ def is_contiguous(
 
 
 @TABLE.implements("is_same_size")
-def is_same_size(input: Any, other: Any) -> bool:
+def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether the items have the same sizes."""
     if input.is_nested != other.is_nested:
         said = [
@@ -193,7 +197,7 @@ def reduce_ex(input: StridedNestedTensor, protocol: object) -> tuple[object, ...
 
 
 @TABLE.implements("__deepcopy__")
-def deepcopy(input: StridedNestedTensor, memo: Any) -> Any:
+def deepcopy(input: StridedNestedTensor, memo: Any) -> Tensor:
     """A leaf with its own data."""
     import copy
 
@@ -300,7 +304,7 @@ _declare("empty_like zeros_like ones_like randn_like", torch)
 
 
 @TABLE.implements("type_as")
-def type_as(input: Tensor, other: Tensor) -> Any:
+def type_as(input: Tensor, other: Tensor) -> StridedNestedTensor | Tensor:
     """Converted to the type of another tensor."""
     target = other._values if isinstance(other, Nested) else other
     return (
@@ -329,7 +333,10 @@ def copy_(input: object, src: object, non_blocking: bool = False) -> Any:
 
 
 def _reformed(
-    nt: StridedNestedTensor, sizes: list[Any], strides: list[Any], starts: Any = None
+    nt: StridedNestedTensor,
+    sizes: Values,
+    strides: Values,
+    starts: tuple[int, ...] | list[int] | None = None,
 ) -> StridedNestedTensor:
     starts = nt._form.starts if starts is None else tuple(starts)
     rank = len(sizes[0]) if sizes else nt._form.rank
@@ -352,7 +359,7 @@ def transpose(input: StridedNestedTensor, dim0: int, dim1: int) -> StridedNested
     if 0 in (a, b):
         raise RuntimeError("Nested tensor dimension 0 cannot be transposed")
 
-    def swapped(numbers: Any) -> list[int]:
+    def swapped(numbers: tuple[int, ...]) -> list[int]:
         found = list(numbers)
         found[a - 1], found[b - 1] = found[b - 1], found[a - 1]
         return found
@@ -367,13 +374,13 @@ def matrix_transpose(input: StridedNestedTensor) -> StridedNestedTensor:
 
 
 @TABLE.implements("atleast_1d", "atleast_2d")
-def at_least(*tensors: object) -> Any:
+def at_least(*tensors: object) -> object:
     """Nested tensors have two dimensions at least."""
     return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
 @TABLE.implements("atleast_3d")
-def atleast_3d(*tensors: object) -> Any:
+def atleast_3d(*tensors: object) -> object:
     """A dimension of size 1 behind those of nested tensors of two."""
     found = [
         unsqueeze(t, 2) if isinstance(t, StridedNestedTensor) and t._form.rank == 1 else t
@@ -425,7 +432,7 @@ def squeeze(input: StridedNestedTensor, dim: Any = None) -> StridedNestedTensor:
     return _each(input, lambda numbers: [n for i, n in enumerate(numbers) if i not in gone])
 
 
-def _new_sizes(nt: StridedNestedTensor, given: tuple[Any, ...], name: str) -> list[tuple[int, ...]]:
+def _new_sizes(nt: StridedNestedTensor, given: Arguments, name: str) -> list[tuple[int, ...]]:
     """The items' sizes for a view: -1 is what a dimension had, behind the old ones what is left."""
     wanted = (
         list(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else list(given)
@@ -489,7 +496,7 @@ def reshape(input: StridedNestedTensor, *shape: object) -> StridedNestedTensor:
 
 
 @TABLE.implements("view_as")
-def view_as(input: Any, other: object) -> Any:
+def view_as(input: StridedNestedTensor, other: object) -> Any:
     """A view with items of the sizes of another's."""
     if not input._form.is_packed():
         raise RuntimeError("view_as(): the nested tensor must be contiguous; use reshape_as()")
@@ -497,7 +504,7 @@ def view_as(input: Any, other: object) -> Any:
 
 
 @TABLE.implements("reshape_as")
-def reshape_as(input: Any, other: Any) -> StridedNestedTensor:
+def reshape_as(input: StridedNestedTensor, other: Any) -> StridedNestedTensor:
     """Items of the sizes of another's."""
     if [math.prod(s) for s in input._sizes] != [math.prod(s) for s in other._sizes]:
         raise RuntimeError(
@@ -552,7 +559,7 @@ def select(input: StridedNestedTensor, dim: int, index: int) -> StridedNestedTen
 
 
 @TABLE.implements("__getitem__")
-def getitem(input: object, index: object) -> Any:
+def getitem(input: object, index: object) -> Tensor:
     """An item, a part of it, or one place of a dimension of every item."""
     if not isinstance(input, StridedNestedTensor):
         raise _refused("indexing with a nested tensor")
@@ -632,7 +639,7 @@ def chunk(input: StridedNestedTensor, chunks: int, dim: int = 0) -> tuple[Stride
 
 @TABLE.implements("split_with_sizes")
 def split_with_sizes(
-    input: StridedNestedTensor, split_sizes: Any, dim: int = 0
+    input: StridedNestedTensor, split_sizes: list[int], dim: int = 0
 ) -> tuple[StridedNestedTensor, ...]:
     """Parts of the last dimension, of the sizes given."""
     width = _last(input, dim, "split_with_sizes")
@@ -650,7 +657,7 @@ def split(
     split_size_or_sections: object = None,
     dim: int = 0,
     **spelled: object,
-) -> Any:
+) -> Row:
     """Parts of the last dimension, of the sizes given."""
     sizes = spelled.get("split_size", spelled.get("split_sizes", split_size_or_sections))
     if isinstance(sizes, int):
@@ -659,7 +666,9 @@ def split(
 
 
 @TABLE.implements("narrow")
-def narrow(input: StridedNestedTensor, dim: Any, start: Any, length: Any) -> StridedNestedTensor:
+def narrow(
+    input: StridedNestedTensor, dim: tuple[int, ...] | int, start: Any, length: Any
+) -> StridedNestedTensor:
     """A stretch of the batch; as an extension, of several dimensions, with tuples of one number for
     each item.
 
@@ -699,7 +708,7 @@ def _narrowed(nt: StridedNestedTensor, place: int, start: Any, length: Any) -> S
 
 
 @TABLE.implements("cat", "concat", "concatenate")
-def cat(tensors: Any, dim: int = 0) -> StridedNestedTensor:
+def cat(tensors: Sequence[StridedNestedTensor], dim: int = 0) -> StridedNestedTensor:
     """The items of several nested tensors one after the other, or joined along a dimension."""
     first = next(t for t in tensors if isinstance(t, StridedNestedTensor))
     place = _place(first, dim)

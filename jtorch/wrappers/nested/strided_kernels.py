@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -15,13 +15,17 @@ from .strided import NOTHING_TO_PAD, TABLE, StridedNestedTensor, from_padded, wr
 from .strided_functions import _place, _refused, squeeze, unsqueeze
 from .tensor import Nested
 
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Function, Operand
+
+
 F = torch.nn.functional
 
 
 # ---- arithmetic ----------------------------------------------------------------------------------
 
 
-def _both(name: str, a: Any, b: Any) -> tuple[Any, Any, StridedNestedTensor]:
+def _both(name: str, a: Any, b: Operand) -> tuple[Any, Any, StridedNestedTensor]:
     """The buffers of two operands in one order, or a buffer and a number; and the tensor whose form
     the result has."""
     nested = [isinstance(x, StridedNestedTensor) for x in (a, b)]
@@ -54,7 +58,7 @@ def _declare_arithmetic() -> None:
             input: Tensor,
             other: Tensor | int,
             *,
-            func: Any = func,
+            func: Function = func,
             name: str = name,
             **options: Any,
         ) -> object:
@@ -70,7 +74,7 @@ def _declare_arithmetic() -> None:
 
         def inplace(
             input: object,
-            other: Any,
+            other: Operand,
             *,
             func: Callable[..., object] = func,
             name: str = name,
@@ -113,7 +117,7 @@ def _declare_comparisons() -> None:
         func = getattr(torch, name)
 
         def handler(
-            input: Any, other: object, *, func: Callable[..., object] = func, name: str = name
+            input: Tensor, other: object, *, func: Callable[..., object] = func, name: str = name
         ) -> object:
             if isinstance(other, Nested):
                 if name == "eq":
@@ -140,7 +144,7 @@ def masked_fill(input: Any, mask: Any, value: object) -> Any:
 
 
 @TABLE.implements("where")
-def where(condition: Any, input: Any, other: object) -> Any:
+def where(condition: Any, input: Tensor | float | complex | bool | int, other: object) -> Any:
     """A dense 0-dim tensor or number where a nested condition holds, else the nested ``other``:
     what torch has."""
     if isinstance(input, Nested):
@@ -155,7 +159,7 @@ def where(condition: Any, input: Any, other: object) -> Any:
 
 
 @TABLE.implements("linear")
-def linear(input: object, weight: Tensor, bias: Any = None) -> StridedNestedTensor:
+def linear(input: object, weight: Tensor, bias: Tensor | None = None) -> StridedNestedTensor:
     """``input @ weight.T + bias`` for every item, on the rows of all at once."""
     if not isinstance(input, StridedNestedTensor):
         raise RuntimeError("linear(): weight and bias must not be nested")
@@ -223,9 +227,9 @@ def softmax(
 @TABLE.implements("nn.functional.layer_norm", "torch.layer_norm", "layer_norm")
 def layer_norm(
     input: StridedNestedTensor,
-    normalized_shape: Any,
-    weight: Any = None,
-    bias: Any = None,
+    normalized_shape: tuple[int, ...],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-05,
     cudnn_enable: bool = True,
 ) -> StridedNestedTensor:
@@ -268,7 +272,9 @@ def sum_(
 
 
 @TABLE.implements("all")
-def all_(input: StridedNestedTensor, dim: Any = None, keepdim: bool = False) -> StridedNestedTensor:
+def all_(
+    input: StridedNestedTensor, dim: int | None = None, keepdim: bool = False
+) -> StridedNestedTensor:
     """Whether all of a dimension holds, which stays with size 1."""
     if dim is None:
         raise _refused("all of everything")
@@ -362,7 +368,7 @@ def matmul(input: object, other: object) -> StridedNestedTensor:
 
 
 @TABLE.implements("bmm")
-def bmm(input: Any, mat2: Any) -> StridedNestedTensor:
+def bmm(input: Tensor, mat2: Tensor) -> StridedNestedTensor:
     """The products of the items, each a matrix, with those of another nested tensor or of a dense
     batch."""
     for x in (input, mat2):
@@ -374,7 +380,7 @@ def bmm(input: Any, mat2: Any) -> StridedNestedTensor:
 
 
 @TABLE.implements("embedding", "nn.functional.embedding")
-def embedding(input: Any, weight: Any, *args: Any, **options: object) -> StridedNestedTensor:
+def embedding(input: Any, weight: Tensor, *args: Any, **options: object) -> StridedNestedTensor:
     """Rows of ``weight`` for nested indices."""
     indices, table = (input, weight) if isinstance(input, StridedNestedTensor) else (weight, input)
     found = F.embedding(indices._flat(), table, *args, **options)

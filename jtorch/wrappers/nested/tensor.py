@@ -3,13 +3,17 @@ looks up what a function means here."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jtorch as torch
 from jtorch import Tensor
 
 from ..._src.facts.size import Size
 from .ragged import Cut, NestedInt, pack, pad
+
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Keywords, Row
+
 
 __all__ = ["Nested", "NestedTensor"]
 
@@ -34,7 +38,7 @@ class Nested(Tensor):
         return cls._table.answer(func, types, args, kwargs or {})
 
     @staticmethod
-    def _apply_function(function: Any, args: tuple[object, ...]) -> object:
+    def _apply_function(function: type, args: tuple[object, ...]) -> object:
         """``autograd.Function.apply`` with nested tensors among its arguments."""
         from .custom import apply
 
@@ -193,7 +197,7 @@ class NestedTensor(Nested):
         return torch.zeros(self._cut.smallest, 0)
 
     @property
-    def _strides(self) -> Any:
+    def _strides(self) -> Row:
         strides = self._values.stride()
         return (self._cut.size * strides[self._ragged_idx - 1], *strides)
 
@@ -283,7 +287,7 @@ def size_of(nt: NestedTensor) -> Size:
     return Size(nt._size)
 
 
-def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> NestedTensor:
+def _rebuild_njt(constructor_kwargs: Keywords) -> NestedTensor:
     """Makes a jagged nested tensor again when one is unpickled."""
     return NestedTensor(**constructor_kwargs)
 

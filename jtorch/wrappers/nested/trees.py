@@ -3,7 +3,7 @@ is static."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -12,6 +12,9 @@ from jtorch import Tensor
 from .strided import Form, StridedNestedTensor
 from .tensor import NestedTensor, build
 
+if TYPE_CHECKING:
+    from ..._src.facts.kinds import Row
+
 
 def _flatten_jagged(nt: NestedTensor) -> tuple[tuple[Any, ...], Any]:
     # The structure is compared by identity: results of a compiled function must combine with the
@@ -19,7 +22,7 @@ def _flatten_jagged(nt: NestedTensor) -> tuple[tuple[Any, ...], Any]:
     return (nt._values,), (type(nt), nt._cut, nt._ragged_idx)
 
 
-def _unflatten_jagged(structure: Any, children: Any) -> Any:
+def _unflatten_jagged(structure: Row, children: tuple[Tensor, ...]) -> Any:
     cls, cut, ragged_idx = structure
     (values,) = children
     if isinstance(values, Tensor) and not hasattr(values, "_placeholder"):
@@ -34,7 +37,7 @@ def _flatten_strided(nt: StridedNestedTensor) -> tuple[tuple[Any, ...], Any]:
     return (nt._values,), (form.sizes, form.strides, form.starts, form.rank)
 
 
-def _unflatten_strided(structure: Any, children: Any) -> StridedNestedTensor:
+def _unflatten_strided(structure: Row, children: tuple[Tensor, ...]) -> StridedNestedTensor:
     return StridedNestedTensor.of(children[0], Form(*structure))
 
 

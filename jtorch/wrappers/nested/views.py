@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -16,8 +16,12 @@ from .pointwise import _agrees, _mismatch, aligned
 from .ragged import Cut, NestedInt
 from .tensor import NestedTensor, build, structure_matches
 
+if TYPE_CHECKING:
+    from ..._src.engine.sized import Sized
+    from ..._src.facts.kinds import Function, Values
 
-def _packed(sizes: tuple[object, ...]) -> list[Any]:
+
+def _packed(sizes: tuple[object, ...]) -> Values:
     """Sizes given one by one or as one sequence."""
     return (
         list(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else list(sizes)
@@ -60,7 +64,7 @@ def permute(input: NestedTensor, *dims: object) -> NestedTensor:
 
 
 @TABLE.implements("T.__get__", "H.__get__")
-def reversed_dims(input: NestedTensor) -> Any:
+def reversed_dims(input: NestedTensor) -> object:
     """Never possible: the batch would not be in front."""
     return permute(input, *range(len(input._size) - 1, -1, -1))
 
@@ -99,7 +103,7 @@ def view(input: NestedTensor, *size: object) -> NestedTensor:
     return _viewed(nt, given, Tensor.view)
 
 
-def _viewed(nt: NestedTensor, size: list[object], how: Any) -> NestedTensor:
+def _viewed(nt: NestedTensor, size: list[object], how: Function) -> NestedTensor:
     if tuple(nt._size) == tuple(size):
         return nt._like(nt._values.view_as(nt._values))
     if nt._ragged_idx != 1 and not _keeps_place(nt, size):
@@ -158,7 +162,7 @@ def flatten(input: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> Neste
 
 
 @TABLE.implements("unflatten")
-def unflatten(input: NestedTensor, dim: int, sizes: Any) -> NestedTensor:
+def unflatten(input: NestedTensor, dim: int, sizes: list[int]) -> NestedTensor:
     """A dense dimension as several."""
     place = outer(input, dim)
     if place in (0, input._ragged_idx):
@@ -237,7 +241,7 @@ def broadcast_tensors(*tensors: object) -> tuple[NestedTensor, ...]:
     return tuple(_broadcast(given, first))
 
 
-def _broadcast(given: list[Any], first: NestedTensor) -> list[NestedTensor]:
+def _broadcast(given: Values, first: NestedTensor) -> list[NestedTensor]:
     inside = []
     for t in given:
         if isinstance(t, NestedTensor):
@@ -351,13 +355,13 @@ def dsplit(input: NestedTensor, indices_or_sections: object) -> tuple[NestedTens
 
 
 @TABLE.implements("atleast_1d", "atleast_2d")
-def at_least(*tensors: object) -> Any:
+def at_least(*tensors: object) -> object:
     """Nested tensors have two dimensions at least; dense ones beside them get theirs."""
     return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
 @TABLE.implements("atleast_3d")
-def atleast_3d(*tensors: object) -> Any:
+def atleast_3d(*tensors: object) -> object:
     """A dimension of size 1 behind those of nested tensors of two."""
     found = [
         unsqueeze(t, 2) if isinstance(t, NestedTensor) and len(t._size) == 2 else t for t in tensors
@@ -410,7 +414,12 @@ def item(nt: NestedTensor, index: int) -> Tensor:
 
 
 @TABLE.implements("nn.functional.pad", "constant_pad_nd")
-def pad(input: NestedTensor, pad: Any, mode: str = "constant", value: Any = None) -> NestedTensor:
+def pad(
+    input: NestedTensor,
+    pad: tuple[int, ...],
+    mode: str = "constant",
+    value: bool | float | complex | int | None = None,
+) -> NestedTensor:
     """Padding of the dense dimensions behind the ragged one."""
     if isinstance(mode, (int, float)):  # constant_pad_nd has the value there
         mode, value = "constant", mode
@@ -425,7 +434,7 @@ def pad(input: NestedTensor, pad: Any, mode: str = "constant", value: Any = None
 
 
 @TABLE.implements("cat", "concat", "concatenate")
-def cat(tensors: Any, dim: int = 0) -> NestedTensor:
+def cat(tensors: list[Tensor], dim: int = 0) -> NestedTensor:
     """Nested tensors of one structure (and dense ones, expanded) joined along a dense dimension."""
     given = list(tensors)
     first = next(t for t in given if isinstance(t, NestedTensor))
@@ -448,7 +457,7 @@ def _sizes(given: list[NestedTensor]) -> str:
 
 
 @TABLE.implements("stack")
-def stack(tensors: Any, dim: int = 0) -> NestedTensor:
+def stack(tensors: Values, dim: int = 0) -> NestedTensor:
     """Nested tensors of one structure along a new dense dimension behind the ragged one."""
     first = tensors[0]
     for t in tensors:
@@ -471,7 +480,9 @@ def stack(tensors: Any, dim: int = 0) -> NestedTensor:
 
 
 @TABLE.implements("narrow")
-def narrow(input: NestedTensor, dim: Any, start: Any, length: Any) -> NestedTensor:
+def narrow(
+    input: NestedTensor, dim: tuple[int, ...] | int, start: Sized, length: Any
+) -> NestedTensor:
     """A stretch of a dense dimension; as an extension, of the ragged one and of several at once.
 
     ``dim``, ``start`` and ``length`` may be tuples of the same number of entries, one for each

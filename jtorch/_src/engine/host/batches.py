@@ -10,7 +10,7 @@ arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from .direct import Chosen, concatenate, where
 from .generated import made
 from .in_place import MOST, have_places, in_place
 from .rules import BYTE, CALL
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Named, Values
+    from .recipes import Spec
+
 
 #: Arrays of more bytes are computed one by one: calling NumPy for each takes less than copying them
 #: twice does.
@@ -54,9 +59,9 @@ class Batched:
 
 def batched(
     steps: list[Step],
-    specs: Sequence[Any],
+    specs: Sequence[Spec],
     results: Sequence[int],
-    costs: dict[Any, float],
+    costs: dict[object, float],
     places: Mapping[int, int] | None = None,
 ) -> Batched:
     """Joins what can be joined; ``costs`` has the seconds of each step by its result.
@@ -99,7 +104,7 @@ def batched(
 
 
 def _one_by_one(
-    steps: list[Step], specs: Sequence[Any], outs: set[int], places: Mapping[int, int]
+    steps: list[Step], specs: Sequence[Spec], outs: set[int], places: Mapping[int, int]
 ) -> tuple[list[Step], list[Step], set[int]]:
     """What is left of a program without formulas of larger arrays that are computed in place, the
     steps that do so, and their results."""
@@ -123,12 +128,12 @@ def _one_by_one(
     return [s for k, s in enumerate(steps) if k not in taken], looped, placed
 
 
-def _bytes(spec: Any) -> int:
+def _bytes(spec: Spec) -> int:
     return spec.size * spec.dtype.itemsize
 
 
 def _alike(
-    steps: list[Step], specs: Sequence[Any], outs: set[int], most: int, few: int
+    steps: list[Step], specs: Sequence[Spec], outs: set[int], most: int, few: int
 ) -> dict[Any, list[list[int]]]:
     """Chains of steps that have no array in common with other steps, by the formula that they
     compute, if there are not fewer than ``few``.
@@ -158,14 +163,14 @@ def _alike(
     for k, (_, _, out, _) in enumerate(steps):
         if type(out) is int and specs[out].ndim and (chain := root(out)) not in spoiled:
             chains.setdefault(chain, []).append(k)
-    alike: dict[Any, list[list[int]]] = {}
+    alike = {}
     if len(chains) >= few:
         for chain in chains.values():
             alike.setdefault(_formula([steps[k] for k in chain], specs, outs), []).append(chain)
     return alike
 
 
-def _is_elementwise(step: Step, arrays: list[int], specs: Sequence[Any], most: int) -> bool:
+def _is_elementwise(step: Step, arrays: list[int], specs: Sequence[Spec], most: int) -> bool:
     """Whether each element of a step's result depends on those of the operands at its place, and on
     numbers, and there are few of them."""
     compute, ins, out, _ = step
@@ -184,7 +189,7 @@ def _is_elementwise(step: Step, arrays: list[int], specs: Sequence[Any], most: i
     )
 
 
-def _formula(chain: list[Step], specs: Sequence[Any], outs: set[int]) -> Any:
+def _formula(chain: list[Step], specs: Sequence[Any], outs: set[int]) -> object:
     """What a chain computes, whatever the numbers and the size of its arrays are; equal for those
     that can be joined."""
     at: dict[int, int] = {}
@@ -223,7 +228,7 @@ def _parts(
 
 def _joined(
     chains: list[list[Step]],
-    specs: Sequence[Any],
+    specs: Sequence[Spec],
     outs: set[int],
     places: Mapping[int, int],
     placed: set[int],
@@ -233,7 +238,7 @@ def _joined(
     # the arrays of the first chain, numbered; those of the others have the same numbers
     at: dict[int, int] = {}
     members: list[list[int]] = []
-    names: dict[str, Any] = {"join": concatenate}
+    names: Named = {"join": concatenate}
     lines: list[str] = []
     numbers: dict[int, str] = {}
     given = {i for chain in chains for _, ins, _, _ in chain for i in ins}
@@ -304,11 +309,11 @@ def _joined(
     return [compute, (*arrays, *numbers), tuple(parted), ()], called
 
 
-def _buffers(arrays: Sequence[Sequence[Any]]) -> Callable[[], list[Any]]:
+def _buffers(arrays: Sequence[Sequence[Any]]) -> Callable[[], list[object]]:
     """What makes an array for each of some joined ones, and a list of the parts of each in their
     own shapes."""
 
-    def new() -> list[Any]:
+    def new() -> Values:
         found: list[Any] = []
         for specs in arrays:
             ends = np.cumsum([spec.size for spec in specs])

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .direct import where
 from .recipes import for_cpu
 from .rules import CALL, Compute, Equation, by_bytes, rule
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Operand
+    from .staging import Program
+
 
 #: Rounds that a loop is taken to have when its condition decides; counted loops whose bounds are
 #: known are scans.
@@ -25,7 +30,7 @@ def _platform_index(e: Equation) -> Compute | None:
     return None if index is None else lambda: np.int32(index)
 
 
-def _branches(e: Equation) -> Sequence[Any]:
+def _branches(e: Equation) -> Sequence[object]:
     """The branches that may be taken on the CPU."""
     platforms = e.params.get("branches_platforms")
     index = None if platforms is None else for_cpu(platforms)
@@ -46,7 +51,7 @@ def _cond(e: Equation) -> Compute | None:
         return lambda _, *operands: only(*operands)
     last = len(programs) - 1
 
-    def choose(index: Any, *operands: Any) -> list[Any]:
+    def choose(index: np.generic | np.ndarray, *operands: np.ndarray) -> list[Operand]:
         return programs[min(max(int(index), 0), last)](*operands)
 
     return choose
@@ -69,7 +74,7 @@ def _while(e: Equation) -> Compute | None:
     if shape:
         return _loops_of_a_batch(condition, body, first, start, len(shape))
 
-    def loop(*operands: Any) -> list[Any]:
+    def loop(*operands: np.ndarray) -> list[np.ndarray]:
         known, needed, carry = operands[:first], operands[first:start], operands[start:]
         while condition(*known, *carry)[0]:
             carry = body(*needed, *carry)
@@ -78,10 +83,12 @@ def _while(e: Equation) -> Compute | None:
     return loop
 
 
-def _loops_of_a_batch(condition: Any, body: Any, first: int, start: int, ndim: int) -> Compute:
+def _loops_of_a_batch(
+    condition: Program, body: Program, first: int, start: int, ndim: int
+) -> Compute:
     """A loop that was batched: those items go on whose condition holds."""
 
-    def loop(*operands: Any) -> list[Any]:
+    def loop(*operands: np.ndarray) -> list[np.ndarray]:
         known, needed, carry = operands[:first], operands[first:start], operands[start:]
         while True:
             on = np.asarray(condition(*known, *carry)[0])
@@ -122,7 +129,7 @@ def _scan(e: Equation) -> Compute | None:
     start = given + carried
     stacks = [(a.shape, a.dtype) for a in e.outs[carried:]]
 
-    def scan(*operands: Any) -> list[Any]:
+    def scan(*operands: np.ndarray) -> list[Operand]:
         known, carry, rows = operands[:given], operands[given:start], operands[start:]
         found = [np.empty(shape, dtype) for shape, dtype in stacks]
         for i in rounds:

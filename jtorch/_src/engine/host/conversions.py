@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from math import isfinite
 from operator import methodcaller
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from .direct import count_nonzero, where
 from .rules import Compute, Equation, by_elements, is_whole, rule, same
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Operand
+
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _FLOATS = (np.dtype(np.float16), _BFLOAT16, np.dtype(np.float32), np.dtype(np.float64))
@@ -23,7 +27,7 @@ _FLOAT8 = tuple(
 )
 
 
-def _cast(source: Any, target: Any) -> Compute | None:
+def _cast(source: np.dtype, target: np.dtype) -> Compute | None:
     """What converts one dtype to another; None where it is left to XLA."""
     if source == target:
         return same
@@ -59,7 +63,7 @@ class Saturating:
         )
         self.least, self.most = target.type(info.min), target.type(info.max)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Operand) -> np.ndarray:
         """Converts."""
         if x.dtype != self.wide:
             x = x.astype(self.wide)
@@ -79,14 +83,14 @@ class Saturating:
         return where(np.isnan(x), self.target.type(0), found)
 
 
-def _scalar(source: Any, target: Any) -> Compute | None:
+def _scalar(source: np.dtype, target: np.dtype) -> Compute | None:
     """What converts one number, where Python's numbers are a shorter way."""
     make = target.type
     if target.kind in "iu" and source in _FLOATS:
         info = np.iinfo(target)
         least, most = int(info.min), int(info.max)
 
-        def compute(x: Any) -> Any:
+        def compute(x: Operand) -> Operand:
             x = float(x)
             if not isfinite(x):
                 return make(0 if x != x else most if x > 0 else least)
@@ -168,7 +172,7 @@ def _rounded_bits(dtype: np.dtype, fewer: int, narrower: int) -> Compute:
     )
     shift = bits.type(max(fewer, 0))
 
-    def compute(x: Any) -> Any:
+    def compute(x: np.ndarray) -> Operand:
         given = x.view(bits)
         found = given
         if fewer > 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from .kinds import FLOAT32, kind
 from .products import cast_around, default_precision, even_in, exact_in, seconds
 from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 from .windows import padder
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Function, Row
+
 
 #: Bytes of the largest array of windows, and with kernels of fewer bytes, which stay in the cache
 #: while parts of the input go by.
@@ -215,7 +219,7 @@ def _columns(f: Form) -> Compute:
     count = f.batch * math.prod(f.out)
     columns = (depth, count) if single else (f.groups, depth, count)
     shape = (f.groups * f.outs, f.batch, *f.out)
-    product: Callable[..., Any] = np.dot if single else np.matmul
+    product: Function = np.dot if single else np.matmul
     windows = _windows(f)
 
     def convolve(x: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -257,7 +261,7 @@ def _by_parts(f: Form, most: int) -> Compute:
 
 
 def between(
-    size: tuple[int, ...], weight: tuple[int, ...], out: tuple[int, ...], geo: Any, dtype: np.dtype
+    size: tuple[int, ...], weight: tuple[int, ...], out: tuple[int, ...], geo: Row, dtype: np.dtype
 ) -> Form:
     """The form of a convolution in PyTorch's order of dimensions; ``geo`` has stride, padding,
     dilation and groups."""

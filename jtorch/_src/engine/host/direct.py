@@ -15,18 +15,23 @@ import os
 import sys
 from collections.abc import Callable
 from importlib.machinery import PathFinder
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from types import ModuleType
 
-def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    from ...facts.kinds import Function
+
+
+def plain(function: Callable[..., object]) -> Function:
     """What computes a function of NumPy written in C, for operands that are NumPy's own."""
     found = getattr(function, "_implementation", None)
     return function if found is None else found
 
 
-def _count() -> Callable[..., Any]:
+def _count() -> Callable[..., object]:
     for module in ("numpy._core.multiarray", "numpy.core.multiarray"):
         try:
             return importlib.import_module(module).count_nonzero
@@ -46,7 +51,7 @@ where, concatenate, dot, lexsort = (
 count_nonzero = _count()
 
 
-def pocketfft() -> Any:
+def pocketfft() -> ModuleType | None:
     """The module of C++ functions behind ``scipy.fft``, by its names in SciPy's versions; None
     where it has none of them."""
     for name in ("scipy.fft._pocketfft.pypocketfft", "scipy.fft._duccfft.pyduccfft"):
@@ -59,7 +64,7 @@ def pocketfft() -> Any:
 
 
 @functools.cache
-def special(*names: str) -> Any:
+def special(*names: str) -> Function:
     """A function of ``scipy.special``, by the first of its names that there is.
 
     Most are in one of its modules of C++, which is loaded in 2 ms; the package with all that it
@@ -74,7 +79,7 @@ def special(*names: str) -> Any:
 
 
 @functools.cache
-def _special_functions() -> Any:
+def _special_functions() -> ModuleType | None:
     """That module by itself; None where it is not where it was."""
     try:
         scipy = importlib.util.find_spec("scipy")
@@ -169,12 +174,14 @@ class Chosen:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
 
-    def __call__(self, at: Any, no: Any, yes: Any) -> Any:
+    def __call__(self, at: np.generic, no: np.ndarray, yes: np.ndarray) -> np.ndarray:
         """The second if ``at``, else the first; nothing is copied."""
         x = yes if at else no
         return x if x.shape == self.shape else np.broadcast_to(x, self.shape)
 
     @staticmethod
-    def chosen(at: Any, no: Any, yes: Any) -> Any:
+    def chosen(
+        at: np.generic | np.ndarray, no: np.generic | np.ndarray, yes: np.generic | np.ndarray
+    ) -> np.generic | np.ndarray:
         """The same of operands that have the shape."""
         return yes if at else no

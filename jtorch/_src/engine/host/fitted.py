@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .recipes import Recipe, Spec, Step, packed
 from .sizes import Size
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Named, Operand
+
 
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
 #: What gives the value of a size to equations.
@@ -32,7 +36,7 @@ class Pattern:
         self._plain = [not _varies(s.outs) and not _varies(s.params) for s in recipe.steps]
         self._valued = _is_valued(recipe)
 
-    def fitted(self, at: dict[str, Any]) -> Recipe:
+    def fitted(self, at: Named) -> Recipe:
         """The recipe for sizes that are given by name."""
         known: dict[Any, Spec] = {}
 
@@ -63,12 +67,12 @@ class Pattern:
         return in_order(found, alone=self.alone) if self._valued else found
 
 
-def shape_of(shape: tuple[int, ...], at: dict[str, Any]) -> tuple[int, ...]:
+def shape_of(shape: tuple[int, ...], at: dict[str, int]) -> tuple[int, ...]:
     """A shape, some of whose sizes depend on others."""
     return tuple([n.of(at) if type(n) is Size else n for n in shape])
 
 
-def fitted(x: Any, at: dict[str, Any]) -> Any:
+def fitted(x: Any, at: Named) -> Any:
     """A parameter, or part of one, for certain sizes."""
     kind = type(x)
     if kind in _PLAIN:
@@ -86,7 +90,7 @@ def fitted(x: Any, at: dict[str, Any]) -> Any:
     return x
 
 
-def _params(params: dict[str, Any], at: dict[str, Any]) -> dict[str, Any]:
+def _params(params: Named, at: dict[str, int]) -> dict[str, object]:
     return {name: x if type(x) in _PLAIN else fitted(x, at) for name, x in params.items()}
 
 
@@ -109,7 +113,7 @@ def _is_valued(x: Any) -> bool:
     return type(x) in (tuple, list) and any(map(_is_valued, x))
 
 
-def told(x: Any) -> Any:
+def told(x: Any) -> object:
     """A recipe as what two of one kernel have in common, of which one was made of numbers and the
     other of symbols."""
     if isinstance(x, np.integer):
@@ -157,7 +161,7 @@ _MADE = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide
 _EXACT = {"add": (np.float64, np.int64), "div": (np.float64, np.float32)}
 
 
-def _is_of_size(s: Step, of_sizes: set[int], values: dict[int, Any], alone: bool) -> bool:
+def _is_of_size(s: Step, of_sizes: set[int], values: dict[int, np.ndarray], alone: bool) -> bool:
     """Whether a step gives the value of a size, or a number made of it: in some dtype, or with
     ``alone`` for all places of an array."""
     if s.name in _MADE:
@@ -170,7 +174,7 @@ def _is_of_size(s: Step, of_sizes: set[int], values: dict[int, Any], alone: bool
     return s.name == _VALUE
 
 
-def _value(s: Step, values: dict[int, Any]) -> Any:
+def _value(s: Step, values: dict[int, np.ndarray]) -> Operand:
     if s.name in _MADE:
         return np.asarray(_MADE[s.name](*[values[k] for k in s.ins]))
     if s.name == _SPREAD:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .direct import pocketfft
 from .rules import CALL, Compute, Equation, rule
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 def _cost(e: Equation) -> float:
@@ -37,13 +40,11 @@ def _fft(e: Equation) -> Compute | None:
     # Real ones do so by themselves.
     order = slice(None, None, None if name in ("RFFT", "IRFFT") else -1)
     lengths, axes = lengths[order], tuple(range(-len(lengths), 0))[order]
-    transform: Any = {"FFT": fft.fftn, "IFFT": fft.ifftn, "RFFT": fft.rfftn, "IRFFT": fft.irfftn}[
-        name
-    ]
+    transform = {"FFT": fft.fftn, "IFFT": fft.ifftn, "RFFT": fft.rfftn, "IRFFT": fft.irfftn}[name]
     return lambda x: transform(x, lengths, axes)
 
 
-def _direct(module: Any, name: str, lengths: tuple[int, ...], ndim: int) -> Compute:
+def _direct(module: ModuleType, name: str, lengths: tuple[int, ...], ndim: int) -> Compute:
     """What ``scipy.fft`` calls in the end for operands that have the right sizes, as those of an
     equation do."""
     axes = tuple(range(ndim - len(lengths), ndim))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Function, Named
 
 
-def made(lines: Sequence[str], names: dict[str, Any], name: str = "run") -> Callable[..., Any]:
+def made(lines: Sequence[str], names: Named, name: str = "run") -> Function:
     """The function that lines made of nothing but numbers define."""
     exec(_code("\n".join(lines)), names)
     return names[name]

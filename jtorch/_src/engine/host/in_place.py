@@ -5,12 +5,17 @@ all."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .direct import Chosen
 from .generated import made
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Values
+    from .recipes import Spec
+
 
 #: What is between two operations of a formula should stay in the caches of a core; of more bytes it
 #: is left to a compiler.
@@ -18,18 +23,21 @@ MOST = 1 << 18
 
 
 def in_place(
-    chains: Sequence[Sequence[Any]], specs: Sequence[Any], outs: set[int], places: Mapping[int, int]
-) -> list[Any] | None:
+    chains: Sequence[Sequence[Any]],
+    specs: Sequence[Spec],
+    outs: set[int],
+    places: Mapping[int, int],
+) -> Values | None:
     """The step that computes all chains of one formula one after the other; None where some result
     has no place."""
     at: dict[int, str] = {}
     arrays: list[list[int]] = []  # by operands of the formula, those of each chain
     numbers: dict[int, str] = {}
     uses = [{i for i in ins if specs[i].ndim} for _, ins, _, _ in chains[0]]
-    names: dict[str, Any] = {}
+    names = {}
     lines: list[str] = []
     last: list[str] = []
-    scratch: list[Any] = []  # their dtypes
+    scratch = []  # their dtypes
     free: list[int] = []
     lent: dict[int, int] = {}
     results: list[tuple[str, list[int]]] = []
@@ -102,7 +110,7 @@ def in_place(
 
 
 def have_places(
-    results: Sequence[int], places: Mapping[int, int], given: set[int], specs: Sequence[Any]
+    results: Sequence[int], places: Mapping[int, int], given: set[int], specs: Sequence[Spec]
 ) -> bool:
     """Whether there is for each result an operand of the formulas that is like it, into which it
     may be written."""
@@ -118,11 +126,11 @@ def have_places(
     return True
 
 
-def _scratch(like: Sequence[Any], dtypes: Sequence[Any]) -> Callable[[], list[Any]]:
+def _scratch(like: Sequence[Spec], dtypes: Sequence[np.dtype]) -> Callable[..., object]:
     """What makes, for each of some dtypes, arrays of the shapes of others, which all lie in the
     same memory."""
 
-    def new() -> list[Any]:
+    def new() -> Values:
         most = max([a.size for a in like])
         memory = [np.empty(most, dtype) for dtype in dtypes]
         return [[m[: a.size].reshape(a.shape) for a in like] for m in memory]

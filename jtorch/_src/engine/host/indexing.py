@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jax.lax import GatherScatterMode
@@ -12,6 +12,10 @@ from jax.lax import GatherScatterMode
 from .direct import add_at, add_rows, count_nonzero, dot, where
 from .kinds import kind
 from .rules import BYTE, CALL, Compute, Equation, nbytes, over, rule, to_write
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Function, Operand, Row
+
 
 #: Operands with more bytes than this are not copied whole to look up some elements.
 _COPIED = 1 << 16
@@ -92,9 +96,9 @@ class Windows(NamedTuple):
         return n
 
 
-def _single(w: Windows) -> Callable[[np.ndarray], tuple[Any, ...] | None]:
+def _single(w: Windows) -> Callable[[np.ndarray], Row | None]:
     """From the indices of one window to the basic index of it; None if it is dropped."""
-    template: list[Any] = [slice(0, w.sizes[o]) if o in w.kept else 0 for o in range(len(w.shape))]
+    template = [slice(0, w.sizes[o]) if o in w.kept else 0 for o in range(len(w.shape))]
     last = len(template) - w.inner()
     del template[max(last, 1) :]  # what is left out is taken whole
     columns = [(o, w.sizes[o], n, o in w.kept) for o, n in zip(w.indexed, w.limits, strict=True)]
@@ -103,7 +107,7 @@ def _single(w: Windows) -> Callable[[np.ndarray], tuple[Any, ...] | None]:
         ((o, size, limit, kept),) = columns
         before, after, wraps = tuple(template[:o]), tuple(template[o + 1 :]), w.wraps
 
-        def place(i: np.ndarray) -> tuple[Any, ...] | None:
+        def place(i: np.ndarray) -> Row | None:
             start = i.item()
             if wraps and start < 0:
                 start += limit + 1
@@ -115,7 +119,7 @@ def _single(w: Windows) -> Callable[[np.ndarray], tuple[Any, ...] | None]:
 
         return place
 
-    def index(i: np.ndarray) -> tuple[Any, ...] | None:
+    def index(i: np.ndarray) -> Row | None:
         found = template.copy()
         for (o, size, limit, kept), start in zip(columns, i.ravel().tolist(), strict=True):
             at = min(max(start, 0), limit)
@@ -226,7 +230,7 @@ def _order(out: int, offsets: Sequence[int]) -> tuple[int, ...] | None:
     return None if perm == tuple(range(out)) else perm
 
 
-def _fill(value: Any, dtype: np.dtype) -> Any:
+def _fill(value: object, dtype: np.dtype) -> np.ndarray:
     if value is not None:
         return np.asarray(value).astype(dtype)
     if dtype.kind in "iu":
@@ -311,11 +315,11 @@ class Gathered:
     __slots__ = ("compute", "fill", "offsets", "windows")
 
     def __init__(
-        self, compute: Compute, windows: Windows, offsets: tuple[int, ...], fill: Any
+        self, compute: Compute, windows: Windows, offsets: tuple[int, ...], fill: np.ndarray | None
     ) -> None:
         self.compute, self.windows, self.offsets, self.fill = compute, windows, offsets, fill
 
-    def __call__(self, a: np.ndarray, i: np.ndarray) -> Any:
+    def __call__(self, a: np.ndarray, i: np.ndarray) -> np.ndarray:
         """Looks them up."""
         return self.compute(a, i)
 
@@ -378,7 +382,7 @@ def _gatherer(e: Equation) -> Compute | None:
 
 
 def _gather_blocks(
-    w: Windows, places: Any, fill: Any, shape: tuple[int, ...], dtype: np.dtype
+    w: Windows, places: Any, fill: object, shape: tuple[int, ...], dtype: np.dtype
 ) -> Compute:
     """Many single elements, in pieces whose places stay in the cache."""
     length = max(1, _BLOCK * w.batch[0] // math.prod(w.batch))
@@ -433,7 +437,7 @@ def _gather_one(w: Windows, order: Any, missing: np.ndarray) -> Compute:
     """One window: a view of the operand."""
     index, spread = _single(w), (*w.batch, *w.window) if w.batch else None
 
-    def gather(a: np.ndarray, i: np.ndarray) -> Any:
+    def gather(a: np.ndarray, i: np.ndarray) -> Operand:
         at = index(i)
         if at is None:
             return missing
@@ -446,7 +450,11 @@ def _gather_one(w: Windows, order: Any, missing: np.ndarray) -> Compute:
 
 
 def _gather_rows(
-    w: Windows, fill: Any, shape: tuple[int, ...], offsets: tuple[int, ...], large: bool
+    w: Windows,
+    fill: np.ndarray | None,
+    shape: tuple[int, ...],
+    offsets: tuple[int, ...],
+    large: bool,
 ) -> Compute:
     """Rows along one axis, as of an embedding."""
     axis, last = w.rows, w.limits[0]
@@ -590,7 +598,7 @@ def _added_rows(w: Windows, order: Any, add: Callable[..., None]) -> Compute:
     return _anew(scatter)
 
 
-def _added(w: Windows, places: Any, order: Any, add: Callable[..., None]) -> Compute:
+def _added(w: Windows, places: Function, order: Any, add: Callable[..., None]) -> Compute:
     """Many numbers, added at their places one after another."""
     as_given = w.inside and w.bare and not w.wraps and not w.batching and len(w.shape) == 1
 
@@ -623,11 +631,11 @@ def _own(a: np.ndarray) -> np.ndarray:
     return to_write(a)
 
 
-def _scatter_one(w: Windows, ufunc: np.ufunc | None, order: Any) -> Compute:
+def _scatter_one(w: Windows, ufunc: np.ufunc | None, order: tuple[int, ...] | None) -> Compute:
     """One window."""
     index, window, spread = _single(w), w.window, bool(w.batch)
 
-    def scatter(a: np.ndarray, i: np.ndarray, u: Any) -> np.ndarray:
+    def scatter(a: np.ndarray, i: np.ndarray, u: np.ndarray) -> np.ndarray:
         at = index(i)
         if at is None:
             return a

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 
@@ -24,7 +22,7 @@ def kind(dtype: np.dtype) -> str:
     return dtype.kind if dtype.kind in _ORDINARY and dtype.isbuiltin != 2 else ""
 
 
-def identity(name: str, dtype: np.dtype) -> Any:
+def identity(name: str, dtype: np.dtype) -> np.generic:
     """What the reduction ``name`` of no elements gives, as a scalar of ``dtype``."""
     dtype = np.dtype(dtype)
     if name in ("max", "min"):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 from operator import itemgetter, methodcaller
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .direct import concatenate
 from .rules import Compute, Equation, by_bytes, is_whole, nbytes, over, rule, same, to_write
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Function, Operand
+
 
 #: Broadcasts of more bytes than this are views; making a view takes as long as writing so much.
 _VIEW = 1 << 14
@@ -48,7 +52,7 @@ class Spread:
     ) -> None:
         self.shape, self.dtype, self.through = shape, dtype, through
 
-    def __call__(self, x: Any) -> np.ndarray:
+    def __call__(self, x: Operand) -> np.ndarray:
         """Writes it out."""
         found = np.empty(self.shape, self.dtype)
         found[...] = x if self.through is None else x.reshape(self.through)
@@ -100,11 +104,11 @@ def _slice(e: Equation) -> Compute | None:
     return itemgetter(tuple(map(slice, starts, limits, strides)))
 
 
-def _clamped(shape: tuple[int, ...], sizes: tuple[int, ...]) -> Any:
+def _clamped(shape: tuple[int, ...], sizes: tuple[int, ...]) -> Function:
     """From the operands that are starts, the slices of ``sizes`` that lie inside ``shape``."""
     limits = [(n - size, size) for n, size in zip(shape, sizes, strict=True)]
 
-    def where(starts: tuple[Any, ...]) -> tuple[slice, ...]:
+    def where(starts: tuple[Operand, ...]) -> tuple[slice, ...]:
         found = []
         for start, (last, size) in zip(starts, limits, strict=True):
             i = min(max(int(start), 0), last)
@@ -130,7 +134,7 @@ def _dynamic_update_slice(e: Equation) -> Compute | None:
         return lambda _, update, *__: update
     where = _clamped(shape, sizes)
 
-    def compute(x: Any, update: Any, *starts: Any) -> Any:
+    def compute(x: np.ndarray, update: np.ndarray, *starts: np.generic | np.ndarray) -> Operand:
         found = to_write(x)
         found[where(starts)] = update
         return found
@@ -179,7 +183,7 @@ class Padded:
     ) -> None:
         self.shape, self.dtype, self.take, self.put = shape, dtype, take, put
 
-    def __call__(self, x: Any, value: Any) -> np.ndarray:
+    def __call__(self, x: Operand, value: np.generic | np.ndarray) -> np.ndarray:
         """Writes it."""
         found = np.empty(self.shape, self.dtype)
         found[...] = value
@@ -202,7 +206,7 @@ class Joined:
     def __init__(self, axis: int) -> None:
         self.axis = axis
 
-    def __call__(self, *operands: Any) -> np.ndarray:
+    def __call__(self, *operands: np.ndarray) -> np.ndarray:
         """Joins them."""
         return concatenate(operands, self.axis)
 
@@ -221,7 +225,7 @@ class Stacked:
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype, axis: int) -> None:
         self.shape, self.dtype, self.axis = shape, dtype, axis
 
-    def __call__(self, *operands: Any) -> np.ndarray:
+    def __call__(self, *operands: np.generic | np.ndarray) -> np.ndarray:
         """Writes them."""
         found, before = np.empty(self.shape, self.dtype), (slice(None),) * self.axis
         for i, x in enumerate(operands):
@@ -259,7 +263,7 @@ def _iota(e: Equation) -> Compute | None:
     column = [1] * len(shape)
     column[dimension] = n = shape[dimension]
 
-    def compute() -> Any:
+    def compute() -> Operand:
         return np.broadcast_to(np.arange(n).astype(dtype).reshape(column), shape)
 
     if n * dtype.itemsize > _VIEW:

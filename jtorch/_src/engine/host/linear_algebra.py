@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .direct import where
 from .rules import CALL, Compute, Equation, by_bytes, rule
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Operand, Row
+
 
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 #: Seconds for a call of LAPACK through SciPy, and for an operation of its.
@@ -53,7 +57,7 @@ def _of_kind(real: str, hermitian: str, dtype: np.dtype) -> Any:
     return _routine(hermitian if np.dtype(dtype).kind == "c" else real, dtype)
 
 
-def _size(work: Any) -> int:
+def _size(work: np.ndarray | float) -> int:
     """The size of the workspace that a routine asks for, from what it has answered."""
     return int(np.asarray(work).ravel()[0].real)
 
@@ -76,7 +80,7 @@ def _each(e: Equation, one: _One) -> Compute:
     parts = [((count, *a.shape[ndim:]), a.shape, a.dtype) for a in e.outs]
     ins = [(count, *a.shape[ndim:]) for a in e.ins]
 
-    def each(*operands: Any) -> list[Any]:
+    def each(*operands: np.ndarray) -> list[np.ndarray]:
         flat = [x.reshape(shape) for x, shape in zip(operands, ins, strict=True)]
         found = [np.empty(flat_shape, dtype) for flat_shape, _, dtype in parts]
         for i in range(count):
@@ -110,7 +114,7 @@ def _cholesky(e: Equation) -> Compute | None:
     if potrf is None:
         return None
 
-    def one(a: np.ndarray) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Operand, ...]:
         factor, info = potrf(a, lower=1, clean=0)
         return failed if info else (factor,)
 
@@ -123,7 +127,7 @@ def _cholesky_update(e: Equation) -> Compute | None:
     if e.out.dtype.char not in "fd":
         return None
 
-    def update(factor: Any, vector: Any) -> Any:
+    def update(factor: Operand, vector: Operand) -> np.ndarray:
         factor, unit = np.array(factor), factor.dtype.type(1)
         for k in range(n):
             x, y = factor[k, k], vector[k]
@@ -160,7 +164,7 @@ def _lu(e: Equation) -> Compute | None:
         unmoved.append(np.broadcast_to(np.arange(rows, dtype=np.int32), e.outs[2].shape))
         return lambda _: list(unmoved)
 
-    def one(a: np.ndarray) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Operand, ...]:
         # SciPy counts pivots from 0, as JAX does; singular is no failure
         factors, pivots, _ = getrf(a)
         return factors, pivots, _permutation(pivots, rows)
@@ -168,7 +172,7 @@ def _lu(e: Equation) -> Compute | None:
     return _each(e, one)
 
 
-def _permutation(pivots: Any, size: int) -> np.ndarray:
+def _permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     """Where rows come from that are interchanged one after the other. Pivots that are no rows count
     as the nearest: checks refuse them."""
     rows = list(range(size))
@@ -209,7 +213,7 @@ def _triangular_solve(e: Equation) -> Compute | None:
     transposed = 0 if not p["transpose_a"] else 2 if p["conjugate_a"] else 1
     side, lower, unit = int(not p["left_side"]), int(p["lower"]), int(p["unit_diagonal"])
 
-    def one(a: np.ndarray, b: np.ndarray) -> tuple[Any, ...]:
+    def one(a: np.ndarray, b: np.ndarray) -> tuple[Operand, ...]:
         return (trsm(1.0, np.conj(a) if conjugated else a, b, side, lower, transposed, unit),)
 
     return _only(_each(e, one))
@@ -234,7 +238,7 @@ def _householder(e: Equation) -> _One | None:
         return None
     room = _asked(geqrf, e.ins[0].dtype, (m, n)) if m and n else 1
 
-    def one(a: np.ndarray) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Operand, ...]:
         packed, taus, _, _ = geqrf(a, lwork=room)
         return packed, taus
 
@@ -288,7 +292,7 @@ def _qr(e: Equation) -> Compute | None:
         return None
     upper, zero = ~np.tri(k, n, -1, dtype=np.bool_), np.zeros((), dtype)
 
-    def one(a: np.ndarray) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Operand, ...]:
         packed, taus, *places = factor(a)
         reflectors = packed[:, :k]
         if k > n:
@@ -306,7 +310,7 @@ def _pivoted(dtype: np.dtype, m: int, n: int) -> _One | None:
         return None
     room = _asked(geqp3, dtype, (m, n))
 
-    def one(a: np.ndarray) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> Row:
         packed, places, taus, _, _ = geqp3(a, lwork=room)
         return packed, taus, places - np.int32(1)
 
@@ -325,14 +329,14 @@ def _eigh(e: Equation) -> Compute | None:
         return None
     lower = int(p["lower"])
 
-    def one(a: np.ndarray) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Operand, ...]:
         values, vectors, info = evd(a, compute_v=1, lower=lower)
         return failed if info else (vectors, values)
 
     return _each(e, one)
 
 
-def _name(algorithm: Any) -> str | None:
+def _name(algorithm: object) -> str | None:
     """What an algorithm is called; None where JAX chooses."""
     return getattr(algorithm, "name", None)
 
@@ -360,7 +364,7 @@ def _svd(e: Equation) -> Compute | None:
     vectors, full = int(p["compute_uv"]), int(bool(p["full_matrices"]))
     room = _size(asked(m, n, compute_uv=vectors, full_matrices=full)[0])
 
-    def one(a: np.ndarray) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Operand, ...]:
         u, s, vt, info = decompose(a, compute_uv=vectors, full_matrices=full, lwork=room)
         if info:
             return failed
@@ -379,7 +383,7 @@ def _eig(e: Equation) -> Compute | None:
     real, result = dtype.kind != "c", e.outs[0].dtype
     room = _size(asked(n, compute_vl=left, compute_vr=right)[0]) if n else 1
 
-    def one(a: np.ndarray) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Operand, ...]:
         # JAX's, too, does not ask LAPACK, which may not come back from these
         if not np.isfinite(a).all():
             return failed
@@ -415,7 +419,7 @@ def _schur(e: Equation) -> Compute | None:
         return None
     vectors = int(p["compute_schur_vectors"])
 
-    def select(*eigenvalue: Any) -> None:
+    def select(*eigenvalue: object) -> None:
         """Is not called where eigenvalues are not sorted."""
 
     room = (
@@ -428,7 +432,7 @@ def _schur(e: Equation) -> Compute | None:
         else 1
     )
 
-    def one(a: np.ndarray) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> Row:
         if n > _SMALL and not np.isfinite(a).all():
             return failed
         found = gees(select, a, compute_v=vectors, lwork=room)
@@ -448,7 +452,7 @@ def _hessenberg(e: Equation) -> Compute | None:
         return lambda a: [a, no_factors]
     room = _size(asked(n, 0, n - 1)[0])
 
-    def one(a: np.ndarray) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> Row:
         packed, taus, info = gehrd(a, lo=0, hi=n - 1, lwork=room)
         return failed if info else (packed, taus)
 
@@ -468,7 +472,7 @@ def _tridiagonal(e: Equation) -> Compute | None:
     lower = int(e.params["lower"])
     room = _size(asked(n, lower=lower)[0])
 
-    def one(a: np.ndarray) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> Row:
         packed, d, off, taus, info = trd(a, lower=lower, lwork=room)
         return failed if info else (packed, d, off, taus)
 

@@ -4,9 +4,15 @@ by its vector code."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...facts.kinds import Operand
+
 
 #: From this many elements on it pays, so many at a time.
 MANY, AT_A_TIME = 1 << 14, 1 << 14
@@ -45,7 +51,7 @@ class Extreme:
         self.into(x, y, found)
         return found
 
-    def into(self, x: np.ndarray, y: Any, found: np.ndarray) -> None:
+    def into(self, x: np.ndarray, y: object, found: np.ndarray) -> None:
         """Computes it of an array in row-major order, into another one or itself."""
         whole = x.size // AT_A_TIME * AT_A_TIME
         given, out = x.reshape(-1), found.reshape(-1)
@@ -59,7 +65,7 @@ class Extreme:
 LARGER, SMALLER = Extreme(np.maximum), Extreme(np.minimum)
 
 
-def clamped(low: Any, x: Any, high: Any) -> Any:
+def clamped(low: Operand, x: np.ndarray, high: Operand) -> object:
     """``minimum(maximum(x, low), high)``."""
     if low.ndim or high.ndim or x.size < MANY or not x.flags.c_contiguous:
         return np.minimum(np.maximum(x, low), high)
@@ -70,7 +76,12 @@ def clamped(low: Any, x: Any, high: Any) -> Any:
 
 
 def _rest(
-    x: np.ndarray, y: np.ndarray, by: Any, out: np.ndarray, wide: np.ndarray, quotient: np.ndarray
+    x: np.ndarray,
+    y: np.ndarray,
+    by: Operand,
+    out: np.ndarray,
+    wide: np.ndarray,
+    quotient: np.ndarray,
 ) -> None:
     """``fmod`` of float32 numbers into ``out``; ``by`` is ``y`` in float64, the last two are
     room."""
@@ -132,7 +143,7 @@ def _quotient(rest: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
         rest[at] = np.floor_divide(x[at], y if not y.ndim else y[at])
 
 
-def _in_pieces(x: Any, y: Any, few: Any, finish: Any) -> Any:
+def _in_pieces(x: np.ndarray, y: np.ndarray, few: Callable[..., object], finish: Any) -> object:
     shape = np.broadcast_shapes(x.shape, y.shape)
     if x.dtype != _FLOAT32 or y.dtype != _FLOAT32 or math.prod(shape) < MANY:
         return few(x, y)
@@ -152,7 +163,7 @@ def _in_pieces(x: Any, y: Any, few: Any, finish: Any) -> Any:
     return found
 
 
-def exp2(x: Any) -> Any:
+def exp2(x: Operand) -> Any:
     """Two to the power of many float32: ``numpy.exp2``, exact for whole numbers, which that is not
     with every processor."""
     given = np.ascontiguousarray(x).reshape(-1)

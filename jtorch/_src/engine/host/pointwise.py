@@ -22,7 +22,7 @@ from __future__ import annotations
 import functools
 import operator
 from operator import methodcaller
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -41,6 +41,10 @@ from .rules import (
     rule,
     same,
 )
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Function, Operand
+
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _HALVES = (np.dtype(np.float16), _BFLOAT16)
@@ -156,7 +160,7 @@ _ufuncs(
 )
 
 
-def _one(e: Equation) -> Any:
+def _one(e: Equation) -> Operand:
     return e.out.dtype.type(1)
 
 
@@ -173,7 +177,7 @@ def _is_float(dtype: np.dtype) -> bool:
 # ---- integers ------------------------------------------------------------------------------------
 
 
-def _of_ints(dtype: np.dtype, compute: Any) -> Compute:
+def _of_ints(dtype: np.dtype, compute: Function) -> Compute:
     """What computes integers without dimensions by Python's, and wraps them."""
     make, info = dtype.type, np.iinfo(dtype)
     least, count = int(info.min), 1 << info.bits
@@ -194,14 +198,14 @@ def _all(x: np.ndarray) -> bool:
     return count_nonzero(x) == x.size
 
 
-def _truncated(x: np.ndarray, y: np.ndarray) -> Any:
+def _truncated(x: np.ndarray, y: np.ndarray) -> object:
     # Without its remainder x is a multiple of y, so the floor of the quotient is the quotient.
     found = np.floor_divide(np.subtract(x, np.fmod(x, y)), y)
     # by zero it is 0 in NumPy and -1 in XLA
     return found if _all(y) else np.subtract(found, np.equal(y, 0))
 
 
-def _truncated_unsigned(x: np.ndarray, y: np.ndarray) -> Any:
+def _truncated_unsigned(x: np.ndarray, y: np.ndarray) -> object:
     found = np.floor_divide(x, y)
     return found if _all(y) else np.subtract(found, np.equal(y, 0))
 
@@ -225,7 +229,7 @@ def _div(e: Equation) -> Compute | None:
     return np.divide if _is_float(dtype) else _of_complex(e)
 
 
-def _rest(x: np.ndarray, y: np.ndarray) -> Any:
+def _rest(x: np.ndarray, y: np.ndarray) -> object:
     found = np.fmod(x, y)
     return found if _all(y) else where(np.equal(y, 0), x, found)
 
@@ -288,7 +292,7 @@ def _clz(e: Equation) -> Compute | None:
     shifts = [bits.type(1 << k) for k in range(width.bit_length() - 1)]
     all_bits = np.uint8(width)
 
-    def compute(x: np.ndarray) -> Any:
+    def compute(x: np.ndarray) -> Operand:
         x = x.view(bits)
         for n in shifts:  # every bit below the highest becomes 1
             x = np.bitwise_or(x, np.right_shift(x, n))
@@ -428,7 +432,7 @@ def _logistic(e: Equation) -> Compute | None:
 # PyTorch, whose kernels say what they want of them): so these are computed from their parts.
 
 
-def _complex_of(re: np.ndarray, im: np.ndarray, dtype: np.dtype) -> Any:
+def _complex_of(re: np.ndarray, im: np.ndarray, dtype: np.dtype) -> np.ndarray:
     found = np.empty(re.shape, dtype)
     found.real = re
     found.imag = im
@@ -443,12 +447,12 @@ def _modulus(x: np.ndarray) -> Any:
     return where(np.isnan(x), found.dtype.type(np.nan), found)
 
 
-def _complex_sign(x: np.ndarray) -> Any:
+def _complex_sign(x: np.ndarray) -> object:
     size = _modulus(x)
     return where(np.equal(size, 0), x, _complex_of(x.real / size, x.imag / size, x.dtype))
 
 
-def _complex_exp(x: np.ndarray) -> Any:
+def _complex_exp(x: np.ndarray) -> np.generic | np.ndarray:
     found = np.exp(x)
     # the imaginary part of XLA's is 0.0 where that of x is zero
     if _all(np.isfinite(found)) and _all(x.imag):
@@ -461,14 +465,14 @@ def _complex_exp(x: np.ndarray) -> Any:
     )
 
 
-def _complex_log(x: np.ndarray) -> Any:
+def _complex_log(x: np.ndarray) -> np.generic | np.ndarray:
     found = np.log(x)
     if _all(np.isfinite(found)):
         return found
     return _complex_of(np.log(_modulus(x)), np.arctan2(x.imag, x.real), x.dtype)
 
 
-def _complex_sqrt(x: np.ndarray) -> Any:
+def _complex_sqrt(x: np.ndarray) -> object:
     re, im = x.real, x.imag
     t = np.sqrt((np.absolute(re) + _modulus(x)) / 2)
     other = where(np.equal(t, 0), t, np.absolute(im) / (t + t))
@@ -481,7 +485,7 @@ def _complex_sqrt(x: np.ndarray) -> Any:
     return _complex_of(where(endless, np.absolute(im), along), where(endless, im, across), x.dtype)
 
 
-def _complex_quotient(x: np.ndarray, y: np.ndarray) -> Any:
+def _complex_quotient(x: np.ndarray, y: np.ndarray) -> np.generic | np.ndarray:
     found = np.divide(x, y)
     if _all(np.isfinite(found)):
         return found
@@ -489,7 +493,7 @@ def _complex_quotient(x: np.ndarray, y: np.ndarray) -> Any:
     a, b, c, d = x.real, x.imag, y.real, y.imag
     zero, endless = a.dtype.type(0), a.dtype.type(np.inf)
 
-    def unit(v: Any) -> Any:
+    def unit(v: Operand) -> Operand:
         return np.copysign(np.isinf(v).astype(v.dtype), v)
 
     lost = np.isnan(found.real) & np.isnan(found.imag)
@@ -532,7 +536,7 @@ def _conj(e: Equation) -> Compute | None:
 def _complex(e: Equation) -> Compute | None:
     shape, dtype, empty = e.out.shape, e.out.dtype, np.empty
 
-    def compute(x: np.ndarray, y: np.ndarray) -> Any:
+    def compute(x: np.ndarray, y: np.ndarray) -> Operand:
         found = empty(shape, dtype)
         found.real = x
         found.imag = y
@@ -589,7 +593,7 @@ class _ByBits:
     def __init__(self, shape: tuple[int, ...], bits: np.dtype) -> None:
         self.shape, self.bits = shape, bits
 
-    def flat(self, x: Any) -> Any:
+    def flat(self, x: np.ndarray) -> Operand:
         """The bits of an operand: of all elements one after the other, or of the only one; None
         where they lie otherwise."""
         if x.size == 1:
@@ -600,7 +604,7 @@ class _ByBits:
             else None
         )
 
-    def __call__(self, at: Any, yes: Any, no: Any) -> Any:
+    def __call__(self, at: np.ndarray, yes: np.ndarray, no: np.ndarray) -> np.ndarray:
         """Computes as ``where`` does."""
         a, b = self.flat(yes), self.flat(no)
         if a is None or b is None or at.shape != self.shape or not at.flags.c_contiguous:
@@ -625,7 +629,7 @@ def _select_n(e: Equation) -> Compute | Reordered | None:
             return Chosen.chosen
 
         # Nothing is copied.
-        def shaped(x: np.ndarray) -> Any:
+        def shaped(x: np.ndarray) -> object:
             return x if x.shape == shape else np.broadcast_to(x, shape)
 
         if n == 2 and which.dtype == _BOOL:
@@ -637,7 +641,7 @@ def _select_n(e: Equation) -> Compute | Reordered | None:
             where if bits is None or e.out.size < _MANY else _ByBits(shape, bits), (0, 2, 1)
         )
 
-    def nested(at: Any, *cases: Any) -> Any:
+    def nested(at: Operand, *cases: object) -> object:
         found = cases[0]
         for i in range(1, n):
             found = where(np.less(at, i), found, cases[i])

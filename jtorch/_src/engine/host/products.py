@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jax import lax
 
 from .kinds import FLOAT32, kind
 from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Arguments, Operand
+    from .recipes import Spec
+
 
 #: Seconds for a multiplication and an addition: of float32 by BLAS, and of integers by NumPy's own
 #: loops.
@@ -48,7 +53,7 @@ def _dot_cost(e: Equation) -> float:
     )
 
 
-def default_precision(precision: Any) -> bool:
+def default_precision(precision: object) -> bool:
     """Whether XLA's CPU backend ignores this ``precision``."""
     return precision is None or all(
         isinstance(p, lax.Precision)
@@ -105,23 +110,21 @@ def cast_around(
     if not any(casts):
         return product
     first, second, last = casts
-    back: Callable[[Any], Any] = (
-        _wrap(out) if through.kind == "f" and out.kind in "iu" else lambda x: x.astype(out)
-    )
+    back = _wrap(out) if through.kind == "f" and out.kind in "iu" else lambda x: x.astype(out)
 
-    def compute(a: Any, b: Any) -> Any:
+    def compute(a: np.ndarray, b: np.ndarray) -> Operand:
         found = product(a.astype(through) if first else a, b.astype(through) if second else b)
         return back(found) if last else found
 
     return compute
 
 
-def _wrap(out: np.dtype) -> Callable[[Any], Any]:
+def _wrap(out: np.dtype) -> Callable[..., object]:
     """From whole floating-point numbers to integers modulo their size."""
     return lambda x: x.astype(np.int64).astype(out)
 
 
-def contraction(a: Any, b: Any, numbers: Any, shape: tuple[int, ...]) -> Compute:
+def contraction(a: Spec, b: Spec, numbers: Arguments, shape: tuple[int, ...]) -> Compute:
     """What multiplies arrays with the shapes of ``a`` and ``b`` as ``dot_general`` does, in their
     common dtype."""
     (ca, cb), (ba, bb) = numbers
@@ -156,7 +159,7 @@ class Product:
     def __init__(self, first: bool, second: bool) -> None:
         self.first, self.second = first, second
 
-    def __call__(self, a: Any, b: Any) -> Any:
+    def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Multiplies."""
         return np.dot(a.T if self.first else a, b.T if self.second else b)
 
@@ -167,7 +170,14 @@ def _plain(ndim: int, ca: int, cb: int) -> Compute:
     return Product(first, second) if first or second else np.dot
 
 
-def _outer(a: Any, b: Any, ba: Any, bb: Any, fa: Any, fb: Any) -> Compute:
+def _outer(
+    a: Spec,
+    b: Spec,
+    ba: tuple[int, ...],
+    bb: tuple[int, ...],
+    fa: tuple[int, ...],
+    fb: tuple[int, ...],
+) -> Compute:
     """Products without a sum; what there is to sum over has one element."""
     multiply = np.multiply
     sa = (*[a.shape[i] for i in (*ba, *fa)], *(1,) * len(fb))
@@ -182,7 +192,7 @@ def _outer(a: Any, b: Any, ba: Any, bb: Any, fa: Any, fb: Any) -> Compute:
 
 
 def _matrix(
-    a: Any, batch: tuple[int, ...], rows: tuple[int, ...], columns: tuple[int, ...]
+    a: Spec, batch: tuple[int, ...], rows: tuple[int, ...], columns: tuple[int, ...]
 ) -> Callable[[Any], Any] | None:
     """What makes an operand a stack of matrices; a vector where ``rows`` or ``columns`` are none.
     None where it is one already."""
@@ -216,7 +226,12 @@ def _matmul(rows: bool, columns: bool, batch: bool) -> Callable[[Any, Any], Any]
     return lambda a, b: np.matmul(a[..., None, :], b[..., None])[..., 0, 0]
 
 
-def _steps(left: Any, right: Any, matmul: Any, shape: tuple[int, ...] | None) -> Compute:
+def _steps(
+    left: Callable[..., object] | None,
+    right: Callable[..., object] | None,
+    matmul: Any,
+    shape: tuple[int, ...] | None,
+) -> Compute:
     """``matmul`` of what ``left`` and ``right`` make of the operands, in ``shape``."""
     if shape is None:
         if left is None:

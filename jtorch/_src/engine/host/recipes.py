@@ -15,13 +15,17 @@ import math
 import operator
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
 from jax.extend import core as jex
 
 from .sizes import Size, named, sized
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Tree
+
 
 #: Primitives that only hold another jaxpr: it becomes part of the recipe around it.
 _HOLDERS = frozenset(
@@ -104,7 +108,7 @@ def for_cpu(platforms: Sequence[Sequence[str] | None]) -> int | None:
 class _Writer:
     def __init__(self) -> None:
         self.constants: list[np.ndarray] = []
-        self.steps: list[tuple[Any, tuple[int, ...], int]] = []
+        self.steps = []
         self.next = 0
 
     def write(self, closed: Any) -> Recipe:
@@ -121,7 +125,7 @@ class _Writer:
         kept.reverse()
         return Recipe(ins, tuple(self.constants), tuple([_step(*s) for s in kept]), tuple(outs))
 
-    def constant(self, x: Any, aval: Any) -> int:
+    def constant(self, x: object, aval: Any) -> int:
         array = np.asarray(x, _spec(aval).dtype)
         array.flags.writeable = False
         self.constants.append(array)
@@ -136,7 +140,7 @@ class _Writer:
             index = min(max(int(self.constants[-1 - which]), 0), len(branches) - 1)
         return None if index is None else branches[index]
 
-    def walk(self, jaxpr: Any, consts: Sequence[Any], ins: Sequence[int]) -> list[int]:
+    def walk(self, jaxpr: Any, consts: Sequence[object], ins: Sequence[int]) -> list[int]:
         at: dict[Any, int] = {}
 
         def number(x: Any) -> int:
@@ -171,7 +175,7 @@ class _Writer:
         return [number(x) for x in jaxpr.outvars]
 
 
-def _spec(aval: Any) -> Spec:
+def _spec(aval: jax.core.ShapedArray) -> Spec:
     if not isinstance(getattr(aval, "dtype", None), np.dtype):
         raise Unstaged(str(aval))
     return Spec(tuple([n if type(n) is int else sized(n) for n in aval.shape]), aval.dtype)
@@ -194,10 +198,10 @@ def _step(e: Any, operands: tuple[int, ...], first: int) -> Step:
 
 
 #: In place of a parameter that data cannot describe.
-_NOTHING: Any = object()
+_NOTHING = object()
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: Tree) -> Any:
     """A parameter as data: jaxprs as recipes, arrays as NumPy's, primitives as something that has
     their name."""
     if type(x) in PLAIN or (type(x) is tuple and PLAIN.issuperset(map(type, x))):
@@ -240,7 +244,7 @@ def packed(recipe: Recipe) -> Any:
     return _pack(recipe)
 
 
-def unpacked(data: Any) -> Recipe:
+def unpacked(data: tuple[object, ...]) -> Recipe:
     """The reverse of ``packed``."""
     return _unpack(data)
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from operator import methodcaller
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .direct import count_nonzero, dot
 from .kinds import FLOAT32, identity, kind
 from .rules import BYTE, CALL, Compute, Equation, Fixed, nbytes, rule, same
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Operand
+    from .recipes import Spec
+
 
 #: NumPy adds up to so many float32 numbers one after another where it cannot add pairwise; more are
 #: added in float64.
@@ -76,7 +81,7 @@ def _axis(axes: tuple[int, ...], ndim: int) -> int | tuple[int, ...] | None:
     return axes[0] if len(axes) == 1 else tuple(axes)
 
 
-def reducer(name: str, aval: Any, axes: tuple[int, ...], shape: tuple[int, ...]) -> Compute | None:
+def reducer(name: str, aval: Spec, axes: tuple[int, ...], shape: tuple[int, ...]) -> Compute | None:
     """What reduces an array like ``aval`` over ``axes`` to ``shape``."""
     dtype = np.dtype(aval.dtype)
     ufunc = ufunc_of(name, dtype)
@@ -111,14 +116,16 @@ def reducer(name: str, aval: Any, axes: tuple[int, ...], shape: tuple[int, ...])
 def _counted(every: bool, size: int) -> Compute:
     """Whether all of a few bools are true, or any: counting them takes a third of the time."""
 
-    def counted(x: np.ndarray) -> Any:
+    def counted(x: np.ndarray) -> Operand:
         return np.bool_(count_nonzero(x) == size if every else count_nonzero(x) != 0)
 
     counted.quiet = True  # type: ignore[attr-defined]
     return counted
 
 
-def _sum(aval: Any, axes: tuple[int, ...], axis: Any) -> Compute:
+def _sum(
+    aval: Spec, axes: tuple[int, ...], axis: tuple[int, ...] | np.generic | int | None
+) -> Compute:
     """Sums of float32 or complex64."""
     plain = _by_numpy(aval, axes, axis)
     if aval.dtype != FLOAT32 or aval.size < _LARGE:
@@ -159,7 +166,7 @@ def _by_products(
             add if even // piece <= _NAIVE else lambda x: add(x, None, np.float64).astype(FLOAT32)
         )
 
-        def summed(x: np.ndarray) -> Any:
+        def summed(x: np.ndarray) -> object:
             if not x.flags.c_contiguous:
                 return plain(x)
             x = x.reshape(-1)
@@ -170,7 +177,7 @@ def _by_products(
     if run % piece:
         even, lead = run // piece * piece, shape[:last]
 
-        def with_rest(x: np.ndarray) -> Any:
+        def with_rest(x: np.ndarray) -> object:
             if not x.flags.c_contiguous:
                 return plain(x)
             found = add(np.matmul(x[..., :even].reshape(*lead, -1, piece), ones), -1)
@@ -183,7 +190,7 @@ def _by_products(
     over = (*rest, last) if piece < run else rest
     wide = math.prod([parts[i] for i in over]) > _NAIVE
 
-    def rows(x: np.ndarray) -> Any:
+    def rows(x: np.ndarray) -> np.ndarray:
         if not x.flags.c_contiguous:
             return plain(x)
         found = dot(x.reshape(-1, piece), ones).reshape(parts)
@@ -194,7 +201,7 @@ def _by_products(
     return rows
 
 
-def _by_numpy(aval: Any, axes: tuple[int, ...], axis: Any) -> Compute:
+def _by_numpy(aval: Spec, axes: tuple[int, ...], axis: Any) -> Compute:
     """Sums of float32 or complex64."""
     add, dtype = np.add.reduce, np.dtype(aval.dtype)
     count = math.prod([aval.shape[i] for i in axes])
@@ -278,7 +285,7 @@ def _running(e: Equation) -> Compute | None:
     return lambda x: forward(x[back])[back]
 
 
-def _forward(name: str, aval: Any, axis: int, dtype: np.dtype, k: str) -> Compute | None:
+def _forward(name: str, aval: Spec, axis: int, dtype: np.dtype, k: str) -> Compute | None:
     if name == "cumlogsumexp":
         if k not in ("f", "h"):
             return None

@@ -10,9 +10,14 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Function, Row
+    from .recipes import Spec
+
 
 #: Computes an equation: takes its operands, gives its result, or a list where the primitive has
 #: several.
@@ -64,12 +69,10 @@ class Fixed:
 
     __slots__ = ("function", "kept", "more")
 
-    def __init__(
-        self, function: Compute, more: tuple[Any, ...], kept: tuple[Any, ...] | None = None
-    ) -> None:
+    def __init__(self, function: Compute, more: Row, kept: Row | None = None) -> None:
         self.function, self.more, self.kept = function, more, kept
 
-    def __call__(self, *operands: Any) -> Any:
+    def __call__(self, *operands: np.generic | np.ndarray) -> np.generic | np.ndarray:
         """Computes as the generated code does."""
         return self.function(*operands, *self.more)
 
@@ -88,7 +91,7 @@ class Formula:
     def __init__(self, given: int, *parts: tuple[Compute, np.dtype, tuple[int, ...]]) -> None:
         self.given, self.parts = given, parts
 
-    def __call__(self, *operands: Any) -> Any:
+    def __call__(self, *operands: object) -> Any:
         """Computes as the generated code does."""
         found = list(operands)
         for function, _, ins in self.parts:
@@ -153,7 +156,7 @@ def over(compute: Any) -> Compute:
     return compute
 
 
-def same(x: Any) -> Any:
+def same(x: np.ndarray) -> np.ndarray:
     """Returned by rules for what hands on its operand as it is: no step of a program."""
     return x
 
@@ -184,7 +187,7 @@ _FAMILIES = (
 )
 
 
-def nbytes(avals: Any) -> int:
+def nbytes(avals: tuple[Spec, ...] | list[Spec]) -> int:
     """The bytes of what has these avals."""
     return sum([a.size * np.dtype(a.dtype).itemsize for a in avals])
 
@@ -228,7 +231,7 @@ def rule(
     kept: bool = False,
     streams: Callable[[Equation], bool] | None = None,
     even: Callable[[Equation], float] | None = None,
-) -> Any:
+) -> Function:
     """Declares the rule of the primitives ``names``: the function below is its ``make``.
 
     The operands that the returned function gets are NumPy arrays, or NumPy scalars where they have

@@ -13,7 +13,7 @@ import contextvars
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter, methodcaller
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from .many import in_order
 from .rules import Fixed
 from .staging import Program, made
 from .straight import Straight
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Function, Named, Row, Values
+
 
 #: Arrays of no more bytes than this are always laid out in row-major order; others may be views
 #: laid out in any way.
@@ -51,7 +55,9 @@ _IN_C = (
 )
 
 
-def silence(settings: Any, errors: contextvars.ContextVar[Any] | None) -> Callable[..., Any]:
+def silence(
+    settings: object, errors: contextvars.ContextVar[object] | None
+) -> Callable[..., object]:
     """What calls functions written in C while NumPy says nothing: one call, where changing the
     settings and changing them back is two, and five times as dear.
 
@@ -64,16 +70,16 @@ def silence(settings: Any, errors: contextvars.ContextVar[Any] | None) -> Callab
     return context.run
 
 
-def _is_in_c(compute: Any) -> bool:
+def _is_in_c(compute: object) -> bool:
     return isinstance(compute.function if type(compute) is Fixed else compute, _IN_C)
 
 
-def _called(compute: Any) -> str:
+def _called(compute: object) -> str:
     """The name of the method that a step calls; "" for what is no method."""
     return compute.__reduce__()[1][0] if type(compute) is methodcaller else ""
 
 
-def _is_anew(compute: Any) -> bool:
+def _is_anew(compute: object) -> bool:
     """Whether a step gives an array of its own, laid out as its operands are."""
     if type(compute) is Fixed:
         return compute.function in _REDUCTIONS
@@ -101,7 +107,7 @@ class Form:
         scalars: Sequence[Any],
         sizes: tuple[Sequence[int], Sequence[int]],
         view: bool,
-        names: dict[str, Any],
+        names: Named,
         last: str,
     ) -> None:
         self.given, self.scalars, self.sizes, self.view, self.names, self.last = (
@@ -115,18 +121,18 @@ class Form:
 
 
 def shortened(
-    program: Program, form: Form, silent: Callable[..., Any] | None
-) -> Callable[..., Any]:
+    program: Program, form: Form, silent: Callable[..., object] | None
+) -> Callable[..., object]:
     """The function of arrays and Python's numbers that runs a program; ``silent`` as ``silence``
     gives it."""
     return _Writer(program, form, silent).function()
 
 
 class _Writer:
-    def __init__(self, program: Program, form: Form, silent: Callable[..., Any] | None) -> None:
+    def __init__(self, program: Program, form: Form, silent: Function | None) -> None:
         self.program, self.form, self.silent = program, form, silent
         self.program = program = program.straightened(self._early())
-        self.names: dict[str, Any] = {
+        self.names: Named = {
             **form.names,
             **program.names(),
             "ndarray": np.ndarray,
@@ -140,7 +146,7 @@ class _Writer:
         # results that are computed anew only when there are other numbers than last time
         self.kept: set[int] = set()
 
-    def function(self) -> Callable[..., Any]:
+    def function(self) -> Function:
         program, form = self.program, self.form
         early = self._early()
         self.kept = {program.steps[k][2] for k in early} & set(program.outs)
@@ -216,7 +222,7 @@ class _Writer:
                 found.append(k)
         return found
 
-    def _numbers(self, early: list[int], steps: list[Any]) -> list[str]:
+    def _numbers(self, early: list[int], steps: Values) -> list[str]:
         """The lines that turn numbers into what is computed with, or remember it."""
         program, form = self.program, self.form
         numbers = list(range(form.given, program.given))
@@ -263,7 +269,7 @@ class _Writer:
             lines.append(f"    {'_, ' * len(numbers)}{', '.join([f'v{i}' for i in wanted])} = memo")
         return lines
 
-    def _learn(self, step: Any) -> None:
+    def _learn(self, step: Row) -> None:
         compute, ins, out, _ = step
         if type(compute) is Straight:  # also where there are no dimensions
             made: Any = (out,) if type(out) is int else out
@@ -282,7 +288,7 @@ class _Writer:
         x = self.program.template[i - self.program.given] if i >= self.program.given else None
         return type(x) is np.ndarray and x.flags.c_contiguous
 
-    def _is_quiet(self, step: Any) -> bool:
+    def _is_quiet(self, step: Row) -> bool:
         compute, ins, out, _ = step
         if (
             type(compute) in (itemgetter, Straight)

@@ -23,12 +23,12 @@ class Size(int):
     def __hash__(self) -> int:
         return hash(self.text)
 
-    def of(self, at: dict[str, Any]) -> Any:
+    def of(self, at: dict[str, int]) -> Any:
         """What it is where the others are given by name."""
         return value_of(self.text, at)
 
 
-def value_of(text: str, at: dict[str, Any]) -> Any:
+def value_of(text: str, at: dict[str, int]) -> Any:
     """What a size, or a comparison of sizes, as text is where those in it are given by name."""
     found = at.get(text)
     return _formula(text)(at) if found is None else found
@@ -37,7 +37,7 @@ def value_of(text: str, at: dict[str, Any]) -> Any:
 Formula = Callable[[dict[str, Any]], Any]
 #: What JAX writes symbolic sizes with. Texts may come from a file, so nothing else is understood.
 _FUNCTIONS = {"floordiv": operator.floordiv, "mod": operator.mod, "max": max, "min": min}
-_OPERATORS: dict[type, Callable[..., Any]] = {
+_OPERATORS: dict[type, Callable[..., object]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow,
     ast.Lt: operator.lt, ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
 }  # fmt: skip

@@ -16,13 +16,17 @@ by thousands.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from .direct import count_nonzero, special, where
 from .rules import Compute, Equation, by_elements, rule
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Operand
+
 
 _HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 _REALS = (*_HALVES, np.dtype(np.float32), np.dtype(np.float64))
@@ -108,28 +112,28 @@ def _erf_of_many(x: np.ndarray) -> np.ndarray:
 
 @_special("erf", ns=3, many=_erf_of_many)
 @_special("erfc", ns=14)
-def _plain(scipy: Any, name: str) -> Compute:
+def _plain(scipy: _Functions, name: str) -> Compute:
     return getattr(scipy, name)
 
 
 @_special("erf_inv", "bessel_i1e", ns=20, calls=2)
-def _odd(scipy: Any, name: str) -> Compute:
+def _odd(scipy: _Functions, name: str) -> Compute:
     compute = {"erf_inv": scipy.erfinv, "bessel_i1e": scipy.i1e}[name]
     return lambda x: np.copysign(compute(x), x)  # SciPy's of -0.0 is 0.0
 
 
 @_special("bessel_i0e", ns=20)
-def _i0e(scipy: Any, _: str) -> Compute:
+def _i0e(scipy: _Functions, _: str) -> Compute:
     return scipy.i0e
 
 
 @_special("lgamma", ns=18, calls=2, kept=True)
-def _lgamma(scipy: Any, _: str) -> Compute:
+def _lgamma(scipy: _Functions, _: str) -> Compute:
     # The finite numbers that are large are integers, where it is infinite; SciPy's of -inf is -inf.
     return lambda x: scipy.gammaln(np.maximum(x, np.finfo(x.dtype).min))
 
 
-def _digamma(x: Any) -> Any:
+def _digamma(x: np.ndarray) -> object:
     psi = special("psi")
     if np.greater(x, 0).all():
         return psi(x)
@@ -144,11 +148,11 @@ def _digamma(x: Any) -> Any:
 
 
 @_special("digamma", ns=20, calls=4)
-def _digammas(_: Any, __: str) -> Compute:
+def _digammas(_: _Functions, __: str) -> Compute:
     return _digamma
 
 
-def _zeta(x: Any, q: Any) -> Any:
+def _zeta(x: Operand, q: Operand) -> Any:
     found, dtype = special("zeta")(x, q), q.dtype
     if (
         np.isfinite(found).all()
@@ -170,13 +174,13 @@ def _zeta(x: Any, q: Any) -> Any:
 
 
 @_special("zeta", ns=130, calls=5)
-def _zetas(_: Any, __: str) -> Compute:
+def _zetas(_: object, __: str) -> Compute:
     return _zeta
 
 
 @_special("polygamma", ns=180, calls=16)
 def _polygamma(scipy: Any, _: str) -> Compute:
-    def compute(n: Any, x: Any) -> Any:
+    def compute(n: Operand, x: np.ndarray) -> Any:
         dtype = x.dtype
         after = n + dtype.type(1)
         size = np.exp(scipy.gammaln(after)) * _zeta(after, x)
@@ -192,7 +196,7 @@ def _incomplete(scipy: Any, name: str) -> Compute:
     lower = name == "igamma"
     compute = scipy.gammainc if lower else scipy.gammaincc
 
-    def found(a: Any, x: Any) -> Any:
+    def found(a: Operand, x: Operand) -> Any:
         if all(
             count_nonzero(test(v, bound)) == v.size
             for test, bound in ((np.greater, 0), (np.less, np.inf))

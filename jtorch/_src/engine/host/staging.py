@@ -7,7 +7,7 @@ import copy
 import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter, methodcaller
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from .places import settled
 from .recipes import Recipe, Spec, Step, Unstaged, recipe_of
 from .rules import CALL, NEAR, Equation, Fixed, Formula, Reordered, load, same
 from .straight import Straight, in_a_row, saved_in_a_row
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Named, Operand, Values
+
 
 #: Runs after which a program becomes code of its own: making that takes as long as some ten runs.
 CODE_AFTER = 4
@@ -78,12 +82,12 @@ class Program:
 
     def __init__(
         self,
-        template: list[Any],
-        steps: list[Any],
+        template: list[Operand],
+        steps: Values,
         outs: list[int],
         given: int,
         cost: float,
-        specs: list[Any],
+        specs: Values,
         quiet: set[int],
     ) -> None:
         self.template, self.steps, self.outs, self.given, self.cost = (
@@ -108,13 +112,13 @@ class Program:
         self.calling = CALL * len(steps)
         self.equations = len(steps)
         self.runs = 0
-        self.run: Callable[..., list[Any]] = self._walk
+        self.run: Callable[..., Values] = self._walk
 
-    def __call__(self, *operands: Any) -> list[Any]:
+    def __call__(self, *operands: np.generic | np.ndarray) -> list[Operand]:
         """Runs the program."""
         return self.run(*operands)
 
-    def _walk(self, *operands: Any) -> list[Any]:
+    def _walk(self, *operands: np.generic | np.ndarray) -> list[Operand]:
         """Takes the steps one by one."""
         self.runs += 1
         if self.runs > CODE_AFTER:
@@ -152,11 +156,9 @@ class Program:
         found.steps = [*[self.steps[k] for k in first], *joined]
         return found
 
-    def names(self) -> dict[str, Any]:
+    def names(self) -> Named:
         """What the generated code calls by name: constants and functions."""
-        names: dict[str, Any] = {
-            f"v{i}": x for i, x in enumerate(self.template, self.given) if x is not None
-        }
+        names = {f"v{i}": x for i, x in enumerate(self.template, self.given) if x is not None}
         for k, (compute, _, _, _) in enumerate(self.steps):
             names[f"f{k}"] = compute.function if type(compute) is Fixed else compute
             names.update({f"f{k}_{n}": x for n, x in enumerate(_more(compute))})
@@ -192,7 +194,7 @@ class Program:
         return ", ".join([f"v{i}" for i in self.outs])
 
 
-def _more(compute: Any) -> tuple[Any, ...]:
+def _more(compute: object) -> tuple[object, ...]:
     """What a step's function takes besides the operands, or calls a method of an operand with."""
     if type(compute) is Fixed:
         return compute.more
@@ -202,7 +204,7 @@ def _more(compute: Any) -> tuple[Any, ...]:
     return made[1][1:] if type(compute) is methodcaller else made[1]
 
 
-def _expression(compute: Any, ins: Sequence[int], more: Sequence[str]) -> str:
+def _expression(compute: object, ins: Sequence[int], more: Sequence[str]) -> str:
     """A method's call or a subscript as Python has them, which takes a fifth less than the objects
     that stand for them; "" for others."""
     made: Any = compute.__reduce__() if type(compute) is methodcaller else None
@@ -224,21 +226,21 @@ class _Stager:
         given, more = len(recipe.ins), len(recipe.constants)
         specs = recipe.specs()
         self.given = given
-        self.specs: list[Any] = [*recipe.ins, *[specs[-1 - k] for k in range(more)]]
-        self.template: list[Any] = list(recipe.constants)
-        self.steps: list[list[Any]] = []
+        self.specs: Values = [*recipe.ins, *[specs[-1 - k] for k in range(more)]]
+        self.template: Values = list(recipe.constants)
+        self.steps = []
         self.cost = self.kept = self.even = self.near = 0.0
         self.apart = 0
-        self.costs: dict[Any, float] = {}  # of each step, by its result
+        self.costs: dict[object, float] = {}  # of each step, by its result
         self.parts = 0  # how many steps are parts of what one equation says
         self.broadcasting: list[bool] = []  # whether each step broadcasts its operands itself
         self.quiet: set[int] = set()
-        self.streaming: set[Any] = set()  # results of what waits for memory
+        self.streaming = set()  # results of what waits for memory
         self.seen: dict[Any, range] = {}  # the results of equations that may come again
         # results that only repeat others, by what makes them
         self.broadcasts: dict[int, tuple[int, Equation]] = {}
         at = {i: i for i in range(given)} | {-1 - k: given + k for k in range(more)}
-        once: dict[Any, int] = {}  # numbers that a formula has once for each of its arrays
+        once = {}  # numbers that a formula has once for each of its arrays
         for k, c in enumerate(recipe.constants):
             if not c.ndim:
                 at[-1 - k] = once.setdefault((c.dtype, c.tobytes()), given + k)
@@ -246,7 +248,7 @@ class _Stager:
             self.add(s, specs, at)
         self.outs = [at[i] for i in recipe.outs]
 
-    def add(self, s: Step, specs: dict[int, Any], at: dict[int, int]) -> None:
+    def add(self, s: Step, specs: dict[int, Spec], at: dict[int, int]) -> None:
         rule = self.rules.get(s.name)
         if rule is None:
             raise Unstaged(s.name)
@@ -303,7 +305,7 @@ class _Stager:
 
     def add_parts(
         self, formula: Formula, operands: tuple[int, ...], shape: tuple[int, ...]
-    ) -> tuple[Any, tuple[int, ...]]:
+    ) -> tuple[object, ...]:
         """Adds all steps of a formula but the last, which it gives with its operands."""
         *parts, (last, _, ins) = formula.parts
         found = list(operands)
@@ -405,7 +407,7 @@ class _Stager:
         x = self.template[i - self.given] if i >= self.given else None
         return x is not None and not x.ndim and x.tobytes() == x.dtype.type(n).tobytes()
 
-    def fold(self, steps: list[list[Any]]) -> list[list[Any]]:
+    def fold(self, steps: list[Values]) -> list[Values]:
         """Computes what depends on nothing but constants once and for all, where it is small."""
         left = []
         for step in steps:
@@ -429,7 +431,7 @@ class _Stager:
         """The size of a value."""
         return self.specs[i].size * self.specs[i].dtype.itemsize
 
-    def bare_numbers(self, steps: Sequence[list[Any]]) -> None:
+    def bare_numbers(self, steps: Sequence[Values]) -> None:
         """Makes constants NumPy scalars where only scalars are computed with them: Python's
         operators are faster on two of a kind."""
         arrays = {
@@ -451,11 +453,11 @@ class _Stager:
         )
 
 
-def _is_near(spec: Any) -> bool:
+def _is_near(spec: Spec) -> bool:
     return spec.size * spec.dtype.itemsize <= NEAR
 
 
-def _key(s: Step, at: dict[int, int]) -> Any:
+def _key(s: Step, at: dict[int, int]) -> tuple[object, ...] | None:
     """Of equations with the same key one is enough; None where that cannot be told."""
     if not s.ins or not all(map(_is_plain, s.params.values())):
         return None
@@ -538,7 +540,7 @@ def stage(what: Any, known: Mapping[int, Any] | None = None, places: Sequence[in
     return program
 
 
-def _needed(steps: list[list[Any]], outs: Sequence[int]) -> list[list[Any]]:
+def _needed(steps: list[Values], outs: Sequence[int]) -> list[Values]:
     """The steps that results depend on: broadcasts may have been left out."""
     wanted = set(outs)
     found = []
@@ -552,11 +554,11 @@ def _needed(steps: list[list[Any]], outs: Sequence[int]) -> list[list[Any]]:
 
 
 def _give_up(
-    steps: list[list[Any]],
+    steps: list[Values],
     outs: Sequence[int],
     sizes: Sequence[int],
     given: int,
-    template: Sequence[Any],
+    template: Sequence[object],
 ) -> None:
     """Notes with each step which large values nothing uses after it."""
     seen = set(outs)

@@ -13,7 +13,7 @@ import functools
 import operator
 from collections.abc import Collection, Sequence
 from operator import itemgetter, methodcaller
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,13 @@ from .indexing import Gathered
 from .layout import Joined, Padded, Spread, Stacked
 from .products import Product
 from .rules import CALL, NEAR, Fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...facts.kinds import Operands, Row, Values
+    from .recipes import Spec
+
 
 #: ``Straight(given, made, constants, scratch, steps)``: dtypes and shapes of operands and of
 #: results, arrays, bytes between steps, loops.
@@ -39,7 +46,7 @@ _COLUMNS = 4
 #: To which bytes intermediate values are aligned.
 _LINE = 64
 #: Python's operators, which stand for ufuncs between numbers.
-_OPERATORS: dict[Any, np.ufunc] = {
+_OPERATORS: dict[object, np.ufunc] = {
     operator.add: np.add,
     operator.sub: np.subtract,
     operator.mul: np.multiply,
@@ -54,7 +61,7 @@ _OPERATORS: dict[Any, np.ufunc] = {
 _BUILTIN = type(operator.add)
 #: Reductions, and whether they begin with the first element, since there is no number to begin
 #: with; the others' identities are their own.
-_REDUCTIONS: dict[Any, tuple[np.ufunc, bool]] = {
+_REDUCTIONS: dict[object, tuple[np.ufunc, bool]] = {
     np.add.reduce: (np.add, False),
     np.multiply.reduce: (np.multiply, False),
     np.maximum.reduce: (np.maximum, True),
@@ -165,11 +172,11 @@ def _cast(source: np.dtype, target: np.dtype) -> str:
 
 def in_a_row(
     steps: Sequence[Any],
-    specs: Sequence[Any],
-    template: Sequence[Any],
+    specs: Sequence[Spec],
+    template: Sequence[np.generic | np.ndarray | None],
     given: int,
     outs: Collection[int],
-) -> list[Any]:
+) -> Values:
     """The steps of a program, with what can be one call as one step; see ``staging.Program`` for
     what they are."""
     found: list[Any] = []
@@ -182,7 +189,7 @@ def in_a_row(
     return found + writer.finished()
 
 
-def saved_in_a_row(steps: Sequence[Any], specs: Sequence[Any], parts: int) -> float:
+def saved_in_a_row(steps: Sequence[Any], specs: Sequence[Spec], parts: int) -> float:
     """About how many seconds the extension saves where what can be one call is one; for ``parts``
     of the steps no call was counted."""
     loops = rows = 0
@@ -195,7 +202,7 @@ def saved_in_a_row(steps: Sequence[Any], specs: Sequence[Any], parts: int) -> fl
     return max(0.0, CALL * (loops - parts) - ROW * rows - LOOP * loops)
 
 
-def _likely(step: Any, specs: Sequence[Any]) -> bool:
+def _likely(step: Row, specs: Sequence[Spec]) -> bool:
     """Whether a step is of a kind and a size that mostly fit."""
     compute, ins, out, dead = step
     kind = type(compute)
@@ -215,7 +222,7 @@ class _Writer:
         self,
         steps: Sequence[Any],
         specs: Sequence[Any],
-        template: Sequence[Any],
+        template: Operands,
         given: int,
         outs: set[int],
     ) -> None:
@@ -240,7 +247,7 @@ class _Writer:
         self.sizes: list[int] = []  # bytes of each piece of memory
         self.operands: list[int] = []  # numbers of the values that are given
         self.of_operands: list[int] = []  # their memory
-        self.constants: list[Any] = []
+        self.constants = []
         self.of_constants: list[int] = []
 
     def take(self, k: int) -> bool:
@@ -268,7 +275,7 @@ class _Writer:
         self.taken.append(k)
         return True
 
-    def finished(self) -> list[Any]:
+    def finished(self) -> list[object]:
         """What was taken, as one step if that is better, and begins another program."""
         steps = [self.steps[k] for k in self.taken]
         if self.loops:
@@ -362,7 +369,7 @@ class _Writer:
         self.sizes.append(step)
         return _Value(len(self.sizes) - 1, 0, shape, tuple(strides[::-1]), dtype, True)
 
-    def result(self, spec: Any) -> _Value:
+    def result(self, spec: Spec) -> _Value:
         """Memory for a value.
 
         Raises:
@@ -393,7 +400,7 @@ class _Writer:
         self.loop(f"copy{v.dtype.itemsize}", 0, (v, found))
         return found
 
-    def value_of(self, compute: Any, ins: tuple[int, ...], spec: Any) -> _Value:
+    def value_of(self, compute: Any, ins: tuple[int, ...], spec: Spec) -> _Value:
         """Adds what computes a value, and says where it lies."""
         kind = type(compute)
         if kind is _BUILTIN and compute in _OPERATORS:
@@ -411,7 +418,7 @@ class _Writer:
             )
         raise _Unfit
 
-    def by_ufunc(self, ufunc: np.ufunc, operands: list[_Value], spec: Any) -> _Value:
+    def by_ufunc(self, ufunc: np.ufunc, operands: list[_Value], spec: Spec) -> _Value:
         """A ufunc, whose loop has exactly these dtypes."""
         number, dtype = _number(ufunc, "".join([v.dtype.char for v in operands]))
         found = self.result(spec)
@@ -424,12 +431,16 @@ class _Writer:
         self.loop(ufunc, number, (*[_spread(v, found.shape) for v in operands], found))
         return found
 
-    def chosen(self, _: Any, operands: list[_Value], spec: Any) -> _Value:
+    def chosen(
+        self, _: Chosen | Callable[..., object], operands: list[_Value], spec: Spec
+    ) -> _Value:
         """``direct.Chosen``."""
         at, no, yes = operands
         return self.selected(_, [at, yes, no], spec)
 
-    def selected(self, _: Any, operands: list[_Value], spec: Any) -> _Value:
+    def selected(
+        self, _: Chosen | Callable[..., object], operands: list[_Value], spec: Spec
+    ) -> _Value:
         """``where``."""
         found = self.result(spec)
         if operands[0].dtype.kind != "b" or any(v.dtype != found.dtype for v in operands[1:]):
@@ -439,7 +450,7 @@ class _Writer:
         )
         return found
 
-    def by_method(self, name: str, args: list[Any], x: _Value, spec: Any) -> _Value:
+    def by_method(self, name: str, args: Values, x: _Value, spec: Spec) -> _Value:
         """A method of arrays."""
         if len(args) != 1:
             raise _Unfit
@@ -459,7 +470,7 @@ class _Writer:
             return x.seen(shape, tuple([x.strides[d] for d in args[0]]))
         raise _Unfit
 
-    def reduced(self, compute: Fixed, x: _Value, spec: Any) -> _Value:
+    def reduced(self, compute: Fixed, x: _Value, spec: Spec) -> _Value:
         """A reduction, in the order in which NumPy goes through an array in row-major order."""
         ufunc, by_first = _REDUCTIONS.get(compute.function, (None, False))
         if ufunc is None or not x.written:
@@ -497,7 +508,7 @@ class _Writer:
         self.loop(ufunc, number, (into, x, into))
         return found
 
-    def spread(self, compute: Spread, operands: list[_Value], spec: Any) -> _Value:
+    def spread(self, compute: Spread, operands: list[_Value], spec: Spec) -> _Value:
         """A broadcast: its elements are looked up where they lie."""
         (x,) = operands
         if compute.through is not None:
@@ -508,7 +519,7 @@ class _Writer:
             found.written = True
         return found
 
-    def joined(self, compute: Joined | Stacked, operands: list[_Value], spec: Any) -> _Value:
+    def joined(self, compute: Joined | Stacked, operands: list[_Value], spec: Spec) -> _Value:
         """Arrays one after the other, or side by side."""
         found = self.result(spec)
         shape, axis, start = found.shape, compute.axis, 0
@@ -525,7 +536,7 @@ class _Writer:
             self.loop(f"copy{x.dtype.itemsize}", 0, (x, found.part(places)))
         return found
 
-    def padded(self, compute: Padded, operands: list[_Value], spec: Any) -> _Value:
+    def padded(self, compute: Padded, operands: list[_Value], spec: Spec) -> _Value:
         """An array at places of a larger one."""
         (x, value), found = operands, self.result(spec)
         copy = f"copy{found.dtype.itemsize}"
@@ -535,7 +546,7 @@ class _Writer:
         )
         return found
 
-    def taken_apart(self, compute: itemgetter, operands: list[_Value], spec: Any) -> _Value:
+    def taken_apart(self, compute: itemgetter, operands: list[_Value], spec: Spec) -> _Value:
         """A part of an array, where it lies."""
         places: Any = compute.__reduce__()[1]
         places = places[0] if len(places) == 1 and type(places[0]) is tuple else ()
@@ -543,7 +554,7 @@ class _Writer:
             raise _Unfit
         return operands[0].part(places)
 
-    def looked_up(self, compute: Gathered, operands: list[_Value], spec: Any) -> _Value:
+    def looked_up(self, compute: Gathered, operands: list[_Value], spec: Spec) -> _Value:
         """Elements at places that numbers give."""
         (a, i), w, found = operands, compute.windows, self.result(spec)
         if (
@@ -577,7 +588,7 @@ class _Writer:
         self.loop(what, 0, (a.seen(found.shape, tuple(of_a)), *columns, found))
         return found
 
-    def saturated(self, compute: Saturating, operands: list[_Value], spec: Any) -> _Value:
+    def saturated(self, compute: Saturating, operands: list[_Value], spec: Spec) -> _Value:
         """Floats as integers."""
         (x,), found = operands, self.result(spec)
         if x.dtype.itemsize not in (4, 8):
@@ -589,7 +600,7 @@ class _Writer:
         )
         return found
 
-    def product(self, compute: Any, operands: list[_Value], spec: Any) -> _Value:
+    def product(self, compute: object, operands: list[_Value], spec: Spec) -> _Value:
         """A product of matrices or vectors, of stacks of matrices too where they lie one after the
         other."""
         a, b = operands
@@ -636,7 +647,7 @@ class _Writer:
         self.of_constants.append(value.memory)
         return value
 
-    def loop(self, what: Any, number: int, operands: Sequence[_Value]) -> None:
+    def loop(self, what: object, number: int, operands: Sequence[_Value]) -> None:
         """Adds a step over all dimensions of the operands, which have one shape.
 
         Those become one that lie one after the other in all of them.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,10 @@ _SHORT = 8
 
 
 def padder(
-    shape: Sequence[int], padding: Sequence[tuple[int, int]], dilation: Sequence[int], value: Any
+    shape: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    value: np.generic,
 ) -> Compute | None:
     """What pads arrays of ``shape`` (negative: crops) and puts ``dilation - 1`` values between
     elements; None if nothing changes."""
@@ -128,7 +130,7 @@ def _along(
     ``count``, ``stride`` apart."""
     before = (slice(None),) * axis
 
-    def part(start: int, length: int, step: int) -> tuple[Any, ...]:
+    def part(start: int, length: int, step: int) -> tuple[slice, ...]:
         return (*before, slice(start, start + (length - 1) * step + 1, step))
 
     if size <= max(_SHORT, stride):
@@ -146,9 +148,9 @@ def _along(
         return taps
     # Windows of 1, 2, 4, ... elements at every place, and those put together that make up the size.
     span = (count - 1) * stride + 1
-    plan: list[tuple[Any, Any]] = []
+    plan = []
     have, offset = 1, 0
-    sums: list[tuple[int, Any]] = []
+    sums = []
     while True:
         if size & have:
             sums.append((len(plan), part(offset * dilation, count, stride)))

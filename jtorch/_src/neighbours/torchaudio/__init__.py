@@ -28,7 +28,7 @@ def _array(x: Tensor) -> np.ndarray:
 
 
 def _lfilter_core_loop(
-    input_signal_windows: Tensor, a_coeff_flipped: Any, padded_output_waveform: Any
+    input_signal_windows: Tensor, a_coeff_flipped: Tensor, padded_output_waveform: Tensor
 ) -> object:
     x, coefficients, out = (
         _array(input_signal_windows),
@@ -44,7 +44,7 @@ def _lfilter_core_loop(
 
 
 def _overdrive_core_loop(
-    waveform: Tensor, temp: Any, last_in: Any, last_out: Any, output_waveform: Any
+    waveform: Tensor, temp: Tensor, last_in: Tensor, last_out: Tensor, output_waveform: Any
 ) -> tuple[object, object, object]:
     x, before = _array(temp), _array(last_in)
     change = np.diff(x, axis=1, prepend=before[:, None])
@@ -58,9 +58,9 @@ def _overdrive_core_loop(
 
 def _rnnt_loss_forward(
     logits: Tensor,
-    targets: Any,
-    logit_lengths: Any,
-    target_lengths: Any,
+    targets: Tensor,
+    logit_lengths: Tensor,
+    target_lengths: Tensor,
     blank: int,
     clamp: float,
     fused_log_softmax: bool,
@@ -78,7 +78,7 @@ def _rnnt_loss_forward(
 
 
 def _forced_align(
-    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int
 ) -> tuple[object, object]:
     path = paths.alignment(
         _array(log_probs), _array(targets), _array(input_lengths), _array(target_lengths), blank

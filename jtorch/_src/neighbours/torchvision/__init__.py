@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from ....core import Tensor
 from ....library import Library
 from ...facts.errors import not_offered
 from . import boxes, deforming, regions
+
+if TYPE_CHECKING:
+    from ...facts.dtypes import dtype
+
 
 _POOLED = "Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width"
 _SIZES = "SymInt batch_size, SymInt channels, SymInt height, SymInt width"
@@ -60,13 +64,13 @@ def _nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> object:
     return scores.new_tensor(kept, dtype=_long())
 
 
-def _long() -> Any:
+def _long() -> dtype:
     from ...facts.dtypes import int64
 
     return int64
 
 
-def _refuse(name: str) -> Callable[..., Any]:
+def _refuse(name: str) -> Callable[..., object]:
     def refuse(*_args: object, **_kwargs: object) -> Any:
         raise not_offered(f"torchvision's {name}", _QUANTISED)
 

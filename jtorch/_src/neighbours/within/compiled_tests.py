@@ -4,8 +4,8 @@ what ``torch.compile`` makes."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,10 @@ import jtorch as torch
 from jtorch.compiler import lookup_backend
 from jtorch.testing._internal.common_utils import TestCase as _TestCase
 from jtorch.testing._internal.common_utils import run_tests as _run_tests
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Function
+
 
 __all__ = [
     "CompileCounter", "CompileCounterWithBackend", "EagerAndRecordGraphs", "TestCase",
@@ -39,9 +43,7 @@ class CompileCounter:
         self.frame_count = self.op_count = 0
         self.clear()
 
-    def __call__(
-        self, gm: torch.fx.GraphModule, example_inputs: list[object]
-    ) -> Callable[..., Any]:
+    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[object]) -> Function:
         del example_inputs
         self.frame_count += 1
         self.op_count += sum("call" in node.op for node in gm.graph.nodes)
@@ -60,9 +62,7 @@ class CompileCounterWithBackend:
         self.backend = backend
         self.graphs: list[torch.fx.GraphModule] = []
 
-    def __call__(
-        self, gm: torch.fx.GraphModule, example_inputs: list[object]
-    ) -> Callable[..., Any]:
+    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[object]) -> Function:
         self.frame_count += 1
         self.op_count += sum("call" in node.op for node in gm.graph.nodes)
         self.graphs.append(gm)
@@ -80,9 +80,7 @@ class EagerAndRecordGraphs:
     def __init__(self) -> None:
         self.graphs: list[torch.fx.GraphModule] = []
 
-    def __call__(
-        self, gm: torch.fx.GraphModule, example_inputs: list[object]
-    ) -> Callable[..., Any]:
+    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[object]) -> Function:
         del example_inputs
         self.graphs.append(gm)
         return gm.forward

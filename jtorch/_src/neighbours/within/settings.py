@@ -10,7 +10,7 @@ from typing import Any
 _ABSENT = object()
 
 
-def patches(module: str) -> Callable[..., Any]:
+def patches(module: str) -> Callable[..., object]:
     """The ``patch`` of a module of settings, a block or decorator in which some are others.
 
     It is called as ``patch("name", value)``, ``patch({"name": value})`` or ``patch(name=value)``;
@@ -37,7 +37,7 @@ def patches(module: str) -> Callable[..., Any]:
             ),
             **more,
         }
-        before: list[tuple[Any, str, Any]] = []
+        before = []
         try:
             for name, new in given.items():
                 owner, last = place(name)

@@ -7,9 +7,13 @@ import collections
 import functools
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, MutableSet
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import jtorch as torch
+
+if TYPE_CHECKING:
+    from ...facts.kinds import Function
+
 
 __all__ = [
     "OrderedSet", "Thunk", "cache_method", "copy_func_params", "copy_func_sig",
@@ -43,7 +47,7 @@ def count_label(label: str) -> None:
     simple_call_counter[label] = simple_call_counter.get(label, 0) + 1
 
 
-def count(fn: Callable[..., object]) -> Callable[..., Any]:
+def count(fn: Callable[..., object]) -> Function:
     """A decorator that counts the calls of a function in ``simple_call_counter``."""
 
     @functools.wraps(fn)
@@ -78,14 +82,14 @@ copy_func_params = copy_method_params = copy_func_sig = copy_method_sig = _itsel
 def exposed_in(module: str) -> Callable[[Any], Any]:
     """A decorator that says that a function or class belongs to a module."""
 
-    def mark(fn: object) -> Any:
+    def mark(fn: object) -> object:
         fn.__module__ = module
         return fn
 
     return mark
 
 
-def cache_method(f: Callable[..., object]) -> Callable[..., Any]:
+def cache_method(f: Callable[..., object]) -> Callable[..., object]:
     """A decorator for methods that keeps their results on the object, by arguments, which must be
     hashable."""
     name = f"_cache_method_{f.__name__}"

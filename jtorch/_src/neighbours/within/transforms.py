@@ -51,7 +51,7 @@ def chunk_vmap(
     if chunks == 1:
         return vmap(func, in_dims=in_dims, out_dims=out_dims, randomness=randomness)
 
-    def wrapped(*args: Any, **kwargs: object) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> Any:
         flat, spec = torch.utils._pytree.tree_flatten(args)
         dims = torch.utils._pytree._broadcast_to_and_flatten(
             in_dims if isinstance(in_dims, int) else tuple(in_dims), spec

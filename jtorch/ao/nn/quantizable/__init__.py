@@ -25,7 +25,7 @@ class _SplitGates(nn.Module):
     def __getitem__(self, gate: str) -> nn.Module:
         return self._modules[gate]
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: object) -> Any:
         """The gates' values, one after the other in the last dimension."""
         return torch.cat([gate(x) for gate in self.children()], -1)
 

@@ -86,7 +86,12 @@ def _one(what: str, t: torch.Tensor) -> Any:
     "ScalarType dtype) -> Tensor"
 )
 def quantize_per_tensor(
-    input: Any, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: object
+    input: torch.Tensor,
+    scale: float,
+    zero_point: int,
+    quant_min: int,
+    quant_max: int,
+    dtype: object,
 ) -> torch.Tensor:
     input = _single(input)
     _within(quant_min, quant_max, dtype)
@@ -100,8 +105,13 @@ def quantize_per_tensor(
     "quant_max, ScalarType dtype) -> Tensor"
 )
 def quantize_per_tensor_tensor(
-    input: object, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: object
-) -> Any:
+    input: object,
+    scale: torch.Tensor,
+    zero_point: torch.Tensor,
+    quant_min: int,
+    quant_max: int,
+    dtype: object,
+) -> torch.Tensor:
     return quantize_per_tensor(
         input, _one("scale", scale), _one("zero_point", zero_point), quant_min, quant_max, dtype
     )
@@ -112,8 +122,13 @@ def quantize_per_tensor_tensor(
     "Tensor quant_max, ScalarType dtype) -> Tensor"
 )
 def quantize_per_tensor_tensor2(
-    input: object, scale: object, zero_point: object, quant_min: Any, quant_max: Any, dtype: object
-) -> Any:
+    input: object,
+    scale: object,
+    zero_point: object,
+    quant_min: torch.Tensor,
+    quant_max: torch.Tensor,
+    dtype: object,
+) -> torch.Tensor:
     return quantize_per_tensor_tensor(
         input, scale, zero_point, quant_min.item(), quant_max.item(), dtype
     )
@@ -132,7 +147,7 @@ def dequantize_per_tensor(
     dtype: object,
     *,
     out_dtype: object = None,
-) -> Any:
+) -> torch.Tensor:
     del quant_min, quant_max  # they say what the numbers may be, for those who match graphs
     if dtype not in _BOUNDS:
         raise ValueError(f"Unsupported dtype in dequantize_per_tensor: {dtype}")
@@ -152,7 +167,7 @@ def dequantize_per_tensor_tensor(
     dtype: object,
     *,
     out_dtype: object = None,
-) -> Any:
+) -> torch.Tensor:
     scale, zero_point = _one("scale", scale), _one("zero_point", zero_point)
     return dequantize_per_tensor(
         input, scale, zero_point, quant_min, quant_max, dtype, out_dtype=out_dtype
@@ -167,12 +182,12 @@ def dequantize_per_tensor_tensor2(
     input: object,
     scale: object,
     zero_point: object,
-    quant_min: Any,
-    quant_max: Any,
+    quant_min: torch.Tensor,
+    quant_max: torch.Tensor,
     dtype: object,
     *,
     out_dtype: object = None,
-) -> Any:
+) -> torch.Tensor:
     return dequantize_per_tensor_tensor(
         input, scale, zero_point, quant_min.item(), quant_max.item(), dtype, out_dtype=out_dtype
     )
@@ -210,7 +225,7 @@ for _name in ("tensor", "tensor2"):  # whose scales have no value there
 
 
 @_operator("convert_element_type.no_fuse(Tensor input, ScalarType dtype) -> Tensor")
-def convert_element_type(input: Any, dtype: object) -> Any:
+def convert_element_type(input: torch.Tensor, dtype: object) -> torch.Tensor:
     return input.to(dtype)
 
 
@@ -231,7 +246,7 @@ def _extent(input: torch.Tensor, low: int, high: int) -> tuple[torch.Tensor, tor
     "dtype) -> (Tensor, Tensor)"
 )
 def choose_qparams(
-    input: Any, quant_min: int, quant_max: int, eps: float, dtype: object
+    input: torch.Tensor, quant_min: int, quant_max: int, eps: float, dtype: object
 ) -> tuple[torch.Tensor, torch.Tensor]:
     del dtype
     least, most = _extent(input, quant_min, quant_max)
@@ -245,7 +260,7 @@ def choose_qparams(
     "ScalarType dtype) -> (Tensor, Tensor)"
 )
 def choose_qparams_symmetric(
-    input: Any, quant_min: int, quant_max: int, eps: float, dtype: object
+    input: torch.Tensor, quant_min: int, quant_max: int, eps: float, dtype: object
 ) -> tuple[torch.Tensor, torch.Tensor]:
     least, most = _extent(input, quant_min, quant_max)
     scale = torch.clamp(torch.maximum(-least, most) / (float(quant_max - quant_min) / 2), min=eps)
@@ -257,7 +272,9 @@ def choose_qparams_symmetric(
 
 
 @_operator("choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
-def choose_qparams_per_token(input: torch.Tensor, dtype: object) -> Any:
+def choose_qparams_per_token(
+    input: torch.Tensor, dtype: object
+) -> tuple[torch.Tensor, torch.Tensor]:
     if dtype is not torch.int8:
         raise Exception(f"unsupported dtype in choose_qparams_per_token: {dtype}")
     scales = input.abs().amax(dim=-1, keepdim=True)
@@ -287,7 +304,9 @@ def choose_qparams_per_token_asymmetric(
 @_operator(
     "_choose_qparams_per_token_asymmetric_impl(Tensor input, ScalarType dtype) -> (Tensor, Tensor)"
 )
-def _choose_qparams_per_token_asymmetric_impl(input: object, dtype: object) -> Any:
+def _choose_qparams_per_token_asymmetric_impl(
+    input: object, dtype: object
+) -> tuple[torch.Tensor, torch.Tensor]:
     return choose_qparams_per_token_asymmetric(input, dtype)
 
 
@@ -305,8 +324,13 @@ def _per_token_quant_qparam_dim_check(input: Any, scales: Any, zero_points: Any)
     "quant_max, ScalarType dtype) -> Tensor"
 )
 def quantize_per_token(
-    input: Any, scales: Any, zero_points: Any, quant_min: int, quant_max: int, dtype: object
-) -> Any:
+    input: torch.Tensor,
+    scales: torch.Tensor,
+    zero_points: torch.Tensor,
+    quant_min: int,
+    quant_max: int,
+    dtype: object,
+) -> object:
     _within(quant_min, quant_max, dtype)
     _per_token_quant_qparam_dim_check(input, scales, zero_points)
     return (input * (1.0 / scales) + zero_points).round().clamp(quant_min, quant_max).to(dtype)
@@ -324,7 +348,7 @@ def dequantize_per_token(
     quant_max: int,
     dtype: object,
     output_dtype: object,
-) -> Any:
+) -> object:
     del quant_min, quant_max, dtype
     return ((input - zero_points) * scales).to(output_dtype)
 
@@ -349,14 +373,14 @@ def _groups(input: Any, scales: Any, zero_points: Any, size: int) -> tuple[Any, 
     "int quant_max, ScalarType dtype, int group_size) -> Tensor"
 )
 def quantize_per_channel_group(
-    input: Any,
-    scales: Any,
+    input: torch.Tensor,
+    scales: torch.Tensor,
     zero_points: object,
     quant_min: int,
     quant_max: int,
     dtype: object,
     group_size: int,
-) -> Any:
+) -> object:
     rows, scales, zero_points = _groups(input, scales, zero_points, group_size)
     return (
         (rows * (1.0 / scales) + zero_points)
@@ -380,7 +404,7 @@ def dequantize_per_channel_group(
     dtype: object,
     group_size: int,
     output_dtype: object,
-) -> Any:
+) -> object:
     del quant_min, quant_max, dtype
     rows, scales, zero_points = _groups(input, scales, zero_points, group_size)
     wide = rows if zero_points is None else rows - zero_points
@@ -402,9 +426,9 @@ def _along(t: Any, axis: int, ndim: int) -> Any:
     "quant_min, int quant_max, ScalarType dtype) -> Tensor"
 )
 def quantize_per_channel(
-    input: Any,
-    scales: Any,
-    zero_points: Any,
+    input: torch.Tensor,
+    scales: torch.Tensor,
+    zero_points: torch.Tensor,
     axis: int,
     quant_min: int,
     quant_max: int,
@@ -434,7 +458,7 @@ def dequantize_per_channel(
     dtype: object,
     *,
     out_dtype: object = None,
-) -> Any:
+) -> torch.Tensor:
     _of(input, dtype)
     if axis >= input.dim():
         raise AssertionError(f"Expecting axis to be < {input.dim()}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jtorch import nn
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
@@ -12,7 +10,7 @@ from jtorch.fx.graph_module import GraphModule
 
 def update_obs_for_equalization(
     model: GraphModule, modules: dict[str, nn.Module]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The observers of weights that scales were found for: none where there are no observers that
     find scales.
 
@@ -26,7 +24,7 @@ def update_obs_for_equalization(
 
 
 def convert_eq_obs(
-    model: GraphModule, modules: dict[str, nn.Module], weight_eq_obs_dict: dict[str, Any]
+    model: GraphModule, modules: dict[str, nn.Module], weight_eq_obs_dict: dict[str, object]
 ) -> None:
     """Scales layers as observers found: nothing where there are none.
 

@@ -44,10 +44,10 @@ def _insert_obs_or_fq(
 
 def _save_state(
     observed: GraphModule,
-    node_name_to_qconfig: dict[str, Any],
+    node_name_to_qconfig: dict[str, object],
     node_name_to_scope: dict[str, tuple[str, type]],
     prepare_custom_config: PrepareCustomConfig,
-    equalization_node_name_to_qconfig: dict[str, Any],
+    equalization_node_name_to_qconfig: dict[str, object],
     qconfig_mapping: QConfigMapping,
     is_qat: bool,
     observed_node_names: set[str],

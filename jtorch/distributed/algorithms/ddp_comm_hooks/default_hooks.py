@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
+
+if TYPE_CHECKING:
+    from ...._src.facts.kinds import Function
+    from ....nn.parallel._reducer import GradBucket
+
 
 __all__ = [
     "allreduce_hook",
@@ -18,7 +23,7 @@ __all__ = [
 
 def _averaged(group: object, tensor: torch.Tensor) -> Any:
     pg = torch.distributed.distributed_c10d.world(group)
-    work: Any = torch.distributed.all_reduce(tensor.div_(pg.size()), group=pg, async_op=True)
+    work = torch.distributed.all_reduce(tensor.div_(pg.size()), group=pg, async_op=True)
     return work.get_future().then(lambda future: future.value()[0])
 
 
@@ -27,7 +32,7 @@ def allreduce_hook(process_group: object, bucket: Any) -> Any:
     return _averaged(process_group, bucket.buffer())
 
 
-def _through(dtype: object, process_group: object, bucket: Any) -> Any:
+def _through(dtype: object, process_group: object, bucket: Any) -> object:
     buffer = bucket.buffer()
 
     def widened(future: Any) -> object:
@@ -47,8 +52,8 @@ def bf16_compress_hook(process_group: object, bucket: object) -> Any:
     return _through(torch.bfloat16, process_group, bucket)
 
 
-def _wrapped(dtype: object, hook: Callable[..., Any]) -> Callable[..., Any]:
-    def wrapper(state: object, bucket: Any) -> Any:
+def _wrapped(dtype: object, hook: Function) -> Callable[..., object]:
+    def wrapper(state: object, bucket: GradBucket) -> Any:
         before = bucket.buffer()
         bucket.set_buffer(before.to(dtype))
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from . import default_hooks
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["PostLocalSGDState", "post_localSGD_hook"]
 
@@ -42,7 +46,7 @@ def post_localSGD_hook(state: PostLocalSGDState, bucket: Any) -> Any:
         state.maybe_increase_iter(bucket)
         return default_hooks.allreduce_hook(state.process_group, bucket)
     if not state.post_local_gradient_allreduce:
-        future: Any = torch.futures.Future()
+        future = torch.futures.Future()
         future.set_result(bucket.buffer())
         return future
     if state.subgroup is None:

@@ -4,13 +4,17 @@ that loses is added to the next ones."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import jtorch as torch
 
 from . import default_hooks
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 
@@ -168,7 +172,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
     if state.use_error_feedback:
         state.error_dict[index] = before - buffer
     state.maybe_increase_iter(bucket)
-    future: Any = torch.futures.Future()
+    future = torch.futures.Future()
     future.set_result(buffer)
     return future
 
@@ -203,6 +207,6 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
         state.error_dict[index] = flat - found.view(-1)
     buffer.copy_(found.view(-1)[:n])
     state.maybe_increase_iter(bucket)
-    future: Any = torch.futures.Future()
+    future = torch.futures.Future()
     future.set_result(buffer)
     return future

@@ -3,9 +3,13 @@ they get."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["quantization_perchannel_hook", "quantization_pertensor_hook"]
 
@@ -37,7 +41,7 @@ def _averaged(process_group: object, rows: torch.Tensor) -> torch.Tensor:
 
 
 def _done(value: torch.Tensor) -> object:
-    future: Any = torch.futures.Future()
+    future = torch.futures.Future()
     future.set_result(value)
     return future
 

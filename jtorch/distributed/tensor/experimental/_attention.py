@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 import jtorch.nn.functional as F
@@ -21,6 +21,10 @@ from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.backends import mha
 
 from ..._done_collectives import all_gather_tensor
+
+if TYPE_CHECKING:
+    from ...._src.facts.kinds import Function, Values
+
 
 __all__ = [
     "_HeadTailLoadBalancer",
@@ -86,8 +90,11 @@ def _balancer(length: int, mesh: Any, device: object) -> _HeadTailLoadBalancer |
 
 
 def _context_parallel_shard(
-    mesh: Any, buffers: Sequence[torch.Tensor], seq_dims: Sequence[int], load_balancer: Any = None
-) -> list[Any]:
+    mesh: Any,
+    buffers: Sequence[torch.Tensor],
+    seq_dims: Sequence[int],
+    load_balancer: _HeadTailLoadBalancer | None = None,
+) -> Values:
     """This process's parts of tensors that all have, along their dimensions of the sequence."""
     found = []
     for buffer, dim in zip(buffers, seq_dims, strict=True):
@@ -108,7 +115,7 @@ def _context_parallel_shard(
     return found
 
 
-def _attention(mesh: Any, plain: Any) -> Callable[..., torch.Tensor]:
+def _attention(mesh: Any, plain: Function) -> Callable[..., torch.Tensor]:
     """The function that stands for ``scaled_dot_product_attention`` while a block is entered."""
 
     def scaled_dot_product_attention(

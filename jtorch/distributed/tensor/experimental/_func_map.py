@@ -51,9 +51,9 @@ def _mapped(
     mesh: Any,
     redistribute: bool,
     /,
-    *args: Any,
+    *args: object,
     **kwargs: object,
-) -> Any:
+) -> object:
     flat, structure = pytree.tree_flatten(args)
     if ins is not None and len(ins) != len(flat):
         raise AssertionError(

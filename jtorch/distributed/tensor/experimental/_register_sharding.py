@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch._src.aten.overloads import OpOverload
 
 from .. import _shortcuts
 from .._dispatch import STATED, Call, Way, forget
+
+if TYPE_CHECKING:
+    from ...._src.facts.kinds import Function
+
 
 __all__ = ["register_sharding"]
 
@@ -34,7 +38,7 @@ def register_sharding(
                 f"register_sharding takes operators such as torch.ops.aten.add.Tensor, not {item!r}"
             )
 
-    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(body: Function) -> Callable[..., object]:
         def rule(call: Call) -> list[Way]:
             args, kwargs = call.func.trimmed(call.with_leaves(call.specs))
             found: list[Way] = []

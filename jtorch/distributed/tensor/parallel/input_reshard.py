@@ -58,7 +58,7 @@ def input_reshard(
             return x.redistribute(tp_device_mesh, whole)
         return x
 
-    open_ones: list[Any] = []
+    open_ones = []
 
     def before(*_: object) -> None:
         hooks = torch.autograd.graph.saved_tensors_hooks(pack, unpack)

@@ -5,13 +5,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import nn
 
 from .. import DTensor, distribute_module, distribute_tensor
 from ..placement_types import Placement, Replicate, Shard
+
+if TYPE_CHECKING:
+    from ...._src.facts.kinds import Named
+    from ...device_mesh import DeviceMesh
+
 
 __all__ = [
     "ParallelStyle", "RowwiseParallel", "SequenceParallel", "ColwiseParallel", "PrepareModuleInput",
@@ -177,14 +182,14 @@ class SequenceParallel(ParallelStyle):
         self.use_local_output = use_local_output
 
     def _apply(self, module: nn.Module, device_mesh: Any) -> nn.Module:
-        def partition(name: str, part: nn.Module, mesh: Any) -> None:
+        def partition(name: str, part: nn.Module, mesh: DeviceMesh | None) -> None:
             del name
             for key, p in list(part.named_parameters()):
                 part.register_parameter(
                     key, nn.Parameter(DTensor.from_local(p, mesh, [Replicate()], run_check=False))
                 )
 
-        def enter(part: nn.Module, inputs: Any, mesh: Any) -> Any:
+        def enter(part: nn.Module, inputs: Any, mesh: DeviceMesh | None) -> Any:
             t = inputs[0]
             if isinstance(t, DTensor):
                 return (
@@ -285,7 +290,7 @@ class PrepareModuleInput(ParallelStyle):
             ]
         )
 
-    def _named(self, kwargs: dict[str, object], mesh: object) -> dict[str, Any]:
+    def _named(self, kwargs: dict[str, object], mesh: object) -> Named:
         return {
             k: self._one(
                 x, mesh, self.input_kwarg_layouts.get(k), self.desired_input_kwarg_layouts.get(k)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._compatibility import compatibility as compatibility
 from .pass_base import PassResult
+
+if TYPE_CHECKING:
+    pass
 
 
 def this_before_that_pass_constraint(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jtorch as torch
 
 from ..._compatibility import compatibility as compatibility
@@ -36,7 +34,7 @@ def lift_subgraph_as_module(
         target = str(node.target)
         value = _get_attr(gm, target)
         *path, leaf = target.split(".")
-        holder: Any = root
+        holder = root
         for part in path:
             if not hasattr(holder, part):
                 holder.add_module(part, HolderModule({}))

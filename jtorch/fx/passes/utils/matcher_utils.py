@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...._src.refusals import stand_ins as _refusals
 from ..._compatibility import compatibility as compatibility
 from ...graph import Graph
 from ...graph_module import _get_attr
 from ...node import Node, map_arg
+
+if TYPE_CHECKING:
+    from ...._src.facts.kinds import Values
+
 
 __all__ = ["InternalMatch", "SubgraphMatcher"]
 
@@ -150,7 +154,7 @@ class SubgraphMatcher:
             return True
         return self._match_attributes(pn, gn) if pn.op == "get_attr" else pn.target == gn.target
 
-    def _is_contained(self, nodes_map: dict[Node, Any]) -> bool:
+    def _is_contained(self, nodes_map: dict[Node, Node]) -> bool:
         """Whether nothing but what is returned is used from outside."""
         inside = {
             n: p for p, n in nodes_map.items() if isinstance(n, Node) and p.op != "placeholder"
@@ -174,7 +178,7 @@ class SubgraphMatcher:
                 taken |= own
         return kept
 
-    def _match_literals(self, pn: Any, gn: Any, match: InternalMatch) -> bool:
+    def _match_literals(self, pn: object, gn: object, match: InternalMatch) -> bool:
         if isinstance(pn, Node) and isinstance(gn, Node):
             raise AssertionError("pn and gn cannot both be Node")
         if isinstance(pn, Node):  # an argument of the pattern stands for a number or text, too
@@ -204,7 +208,7 @@ class SubgraphMatcher:
         mine, theirs = _arguments(pn), _arguments(gn)
         return self._match_each(mine, theirs, match)
 
-    def _match_each(self, mine: Any, theirs: Any, match: InternalMatch) -> bool:
+    def _match_each(self, mine: object, theirs: object, match: InternalMatch) -> bool:
         if isinstance(mine, Node) and isinstance(theirs, Node):
             return self._match_nodes(mine, theirs, match)
         if isinstance(mine, (list, tuple)) and isinstance(theirs, (list, tuple)):
@@ -220,7 +224,7 @@ class SubgraphMatcher:
         return self._match_literals(mine, theirs, match)
 
 
-def _arguments(node: Node) -> list[Any]:
+def _arguments(node: Node) -> Values:
     """What a node is called with: for an operator all of its parameters, those that were left out
     with their defaults."""
     args, kwargs = map_arg(node.args, lambda n: n), dict(node.kwargs)

@@ -67,7 +67,7 @@ def get_source_partitions(
     }
 
 
-def _sources(node: Node, classes: dict[str, type]) -> list[tuple[str, Any]]:
+def _sources(node: Node, classes: dict[str, type]) -> list[tuple[str, object]]:
     """What a node may come from, with the names of the calls."""
     stack, function, modules = (
         node.meta.get(key) for key in ("source_fn_stack", "torch_fn", "nn_module_stack")

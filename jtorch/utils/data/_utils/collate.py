@@ -5,11 +5,15 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import jtorch as torch
+
+if TYPE_CHECKING:
+    from ...._src.facts.kinds import Tree, Values
+
 
 np_str_obj_array_pattern = re.compile(r"[SaUO]")
 
@@ -20,7 +24,7 @@ default_collate_err_msg_format = (
 FnMap = dict[Any, Callable[..., Any]]
 
 
-def _mapped(like: Any, items: dict[str, object]) -> Any:
+def _mapped(like: Any, items: dict[str, object]) -> object:
     """A mapping of the type of ``like`` with new values, or a dict where the type cannot be made
     so."""
     try:
@@ -33,7 +37,7 @@ def _mapped(like: Any, items: dict[str, object]) -> Any:
         return items
 
 
-def _sequenced(like: Any, items: list[Any]) -> object:
+def _sequenced(like: Any, items: Values) -> object:
     try:
         if isinstance(like, MutableSequence):
             made = copy.copy(like)
@@ -68,7 +72,7 @@ def default_convert(data: object) -> Any:
     return data
 
 
-def collate(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
+def collate(batch: Tree, *, collate_fn_map: FnMap | None = None) -> object:
     """One batch of samples that are alike, by the function that ``collate_fn_map`` has for the
     first one's type.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -12,6 +12,9 @@ import jtorch as torch
 
 from ..dataset import Subset, TensorDataset
 from . import collate
+
+if TYPE_CHECKING:
+    from ...._src.facts.kinds import Tree
 
 
 class _BaseDatasetFetcher:
@@ -137,7 +140,7 @@ class _DatasetKind:
     @staticmethod
     def create_fetcher(
         kind: int,
-        dataset: Any,
+        dataset: Tree,
         auto_collation: bool,
         collate_fn: Callable[..., object],
         drop_last: bool,

@@ -10,7 +10,7 @@ from jtorch._utils import ExceptionWrapper
 from jtorch.utils._pytree import tree_map_only
 
 
-def pin_memory(data: object, device: object = None) -> Any:
+def pin_memory(data: object, device: object = None) -> object:
     """The batch, its tensors as ``Tensor.pin_memory`` gives them."""
     return tree_map_only(
         Tensor, lambda t: t.pin_memory() if device is None else t.pin_memory(device), data
@@ -18,7 +18,7 @@ def pin_memory(data: object, device: object = None) -> Any:
 
 
 def _pin_memory_loop(
-    in_queue: Any, out_queue: Any, device_id: Any, done_event: Any, device: Any
+    in_queue: Any, out_queue: Any, device_id: object, done_event: Any, device: object
 ) -> None:
     """Passes batches on from one queue to another and pins them, until the event is set: what a
     thread of a package's loader runs."""

@@ -6,9 +6,13 @@ Programs without pipes do not load their modules: a dataset is one only if those
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
+
+if TYPE_CHECKING:
+    from ...._src.facts.kinds import Tree
+
 
 _BASES = f"{__name__.rpartition('._utils.')[0]}.datapipes.datapipe"
 
@@ -25,7 +29,7 @@ def is_iterated(dataset: object) -> bool:
     return bases is not None and isinstance(dataset, bases.IterDataPipe)
 
 
-def wrapped(dataset: object) -> Any:
+def wrapped(dataset: object) -> Tree:
     """What a loader holds: a pipe around a pipe, other datasets themselves."""
     if not is_pipe(dataset):
         return dataset

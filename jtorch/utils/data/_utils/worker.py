@@ -37,7 +37,7 @@ class WorkerInfo:
     num_workers: int
     seed: int
     dataset: Any
-    rng: Any = None
+    rng: object = None
     worker_method: str | None = "multiprocessing"
 
 
@@ -128,7 +128,7 @@ def seed_everything(base_seed: int, worker_id: int) -> int:
 def run_job(connection: Connection, payload: transport.Packed | Job) -> bool:
     """Serves one iterator; False when the main process is gone."""
     global _worker_info
-    job: Any = None
+    job = None
     failure = fetcher = None
     kind, worker_id = -1, "?"
 

@@ -62,7 +62,7 @@ class guaranteed_datapipes_determinism:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: object, exc_value: object, traceback: object) -> None:
         global _determinism
         _determinism = self.prev
 
@@ -86,7 +86,7 @@ class non_deterministic:
 
     cls: Any = None
 
-    def __init__(self, arg: Any) -> None:
+    def __init__(self, arg: type[IterDataPipe] | Callable[..., bool]) -> None:
         if isinstance(arg, type):
             if not issubclass(arg, IterDataPipe):
                 raise TypeError(
@@ -114,7 +114,7 @@ class non_deterministic:
         self.cls = args[0]
         return self.deterministic_wrapper_fn
 
-    def deterministic_wrapper_fn(self, *args: Any, **kwargs: Any) -> IterDataPipe[Any]:
+    def deterministic_wrapper_fn(self, *args: Any, **kwargs: Any) -> IterDataPipe:
         """Makes the pipe, unless the function says that it is not deterministic where it must
         be."""
         said = self.deterministic_fn(*args, **kwargs)
@@ -165,7 +165,7 @@ class runtime_validation_disabled:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: object, exc_value: object, traceback: object) -> None:
         global _runtime_validation_enabled
         _runtime_validation_enabled = self.prev
 

@@ -8,9 +8,14 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
+
+if TYPE_CHECKING:
+    from ...._src.facts.kinds import Function, Named
+    from .datapipe import IterDataPipe
+
 
 _SINGLE = "single iterator per IterDataPipe constraint"
 _FEEDBACK = (
@@ -107,7 +112,7 @@ def _recorded(pipe: Any) -> contextlib.AbstractContextManager[object]:
     return torch.autograd.profiler.record_function(pipe._profile_name)
 
 
-def _taken_ahead(pipe: Any) -> Any:
+def _taken_ahead(pipe: IterDataPipe) -> Any:
     """The iterator that a restored snapshot left, once."""
     ahead, pipe._fast_forward_iterator = pipe._fast_forward_iterator, None
     pipe._snapshot_state = _SnapshotState.Iterating
@@ -124,7 +129,7 @@ def _name_pipe(error: Exception, pipe: object) -> None:
         error.args = (f"{error.args[0]}\nThis exception is {words}", *error.args[1:])
 
 
-def _around_generator(function: Callable[..., Any]) -> Callable[..., Any]:
+def _around_generator(function: Function) -> Callable[..., object]:
     @functools.wraps(function)
     def __iter__(self: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
         items = function(self, *args, **kwargs)
@@ -164,7 +169,7 @@ class IteratorDecorator:
     def __iter__(self) -> IteratorDecorator:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> object:
         with _recorded(self.datapipe):
             _check_iterator_valid(self.datapipe, self.iterator_id)
             item = next(self.iterator)
@@ -176,9 +181,9 @@ class IteratorDecorator:
         return getattr(self.iterator, name)
 
 
-def _around_next(function: Callable[..., object]) -> Callable[..., Any]:
+def _around_next(function: Callable[..., object]) -> Callable[..., object]:
     @functools.wraps(function)
-    def __next__(self: Any, *args: object, **kwargs: object) -> Any:
+    def __next__(self: Any, *args: object, **kwargs: object) -> object:
         with _recorded(self):
             item = function(self, *args, **kwargs)
         self._number_of_samples_yielded += 1
@@ -187,7 +192,7 @@ def _around_next(function: Callable[..., object]) -> Callable[..., Any]:
     return __next__
 
 
-def _around_iter(function: Callable[..., object], has_next: bool) -> Callable[..., Any]:
+def _around_iter(function: Callable[..., object], has_next: bool) -> Callable[..., object]:
     @functools.wraps(function)
     def __iter__(self: Any, *args: Any, **kwargs: Any) -> Any:
         iterator = function(self, *args, **kwargs)
@@ -199,7 +204,7 @@ def _around_iter(function: Callable[..., object], has_next: bool) -> Callable[..
     return __iter__
 
 
-def hook_iterator(namespace: dict[str, Any]) -> None:
+def hook_iterator(namespace: Named) -> None:
     """Puts what every pipe does around the ``__iter__`` and ``__next__`` of a class body."""
     function = namespace["__iter__"]
     if inspect.isgeneratorfunction(function):

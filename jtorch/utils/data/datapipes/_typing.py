@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 from abc import ABCMeta
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jtorch._src.refusals import stand_ins as _refusals
 
 from ._hook_iterator import _SnapshotState, hook_iterator
+
+if TYPE_CHECKING:
+    from ...._src.facts.kinds import Named
 
 
 class GenericMeta(ABCMeta):
@@ -20,7 +23,7 @@ class _DataPipeMeta(GenericMeta):
     """The metaclass of pipes."""
 
 
-def _conditional(reset: Callable[..., object]) -> Callable[..., Any]:
+def _conditional(reset: Callable[..., object]) -> Callable[..., None]:
     """``reset`` of a pipe, which leaves one that was just restored from a snapshot where it
     stands."""
 
@@ -38,9 +41,7 @@ def _conditional(reset: Callable[..., object]) -> Callable[..., Any]:
 class _IterDataPipeMeta(_DataPipeMeta):
     """The metaclass of pipes that are gone through."""
 
-    def __new__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: object
-    ) -> Any:
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: Named, **kwargs: object) -> Any:
         if "reset" in namespace:
             namespace["reset"] = _conditional(namespace["reset"])
         if "__iter__" in namespace:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jtorch._src.refusals import stand_ins as _refusals
 
 from ..dataset import Dataset, IterableDataset
 from ._hook_iterator import _SnapshotState
 from ._typing import _DataPipeMeta, _IterDataPipeMeta
+
+if TYPE_CHECKING:
+    from ...._src.facts.kinds import Function
+
 
 __all__ = ["DataChunk", "DFIterDataPipe", "IterDataPipe", "MapDataPipe"]
 
@@ -45,7 +49,7 @@ class DataChunk(list[_T]):
         yield from self.items
 
 
-def _of_data_frames(names: str) -> dict[str, Callable[..., Any]]:
+def _of_data_frames(names: str) -> dict[str, Callable[..., object]]:
     why = "pipes of data frames are left out; use pandas in functions of pipes"
     return {
         name: _refusals.make(f"torch.utils.data.IterDataPipe.{name}", why) for name in names.split()
@@ -71,8 +75,8 @@ class _Pipe:
     short names."""
 
     functions: dict[str, Callable[..., Any]]
-    reduce_ex_hook: Callable[..., Any] | None = None
-    getstate_hook: Callable[..., Any] | None = None
+    reduce_ex_hook: Callable[..., object] | None = None
+    getstate_hook: Callable[..., object] | None = None
     str_hook: Callable[..., Any] | None = None
     repr_hook: Callable[..., Any] | None = None
     #: ``IterDataPipe`` or ``MapDataPipe``: hooks are theirs, whichever class they are set by.
@@ -94,14 +98,14 @@ class _Pipe:
         cls.functions[function_name] = function
 
     @classmethod
-    def set_getstate_hook(cls, hook_fn: Callable[..., Any] | None) -> None:
+    def set_getstate_hook(cls, hook_fn: Function | None) -> None:
         """Lets a function choose what of every pipe's state is pickled; None takes it back."""
         if cls._kind.getstate_hook is not None and hook_fn is not None:
             raise RuntimeError("Attempt to override existing getstate_hook")
         cls._kind.getstate_hook = hook_fn
 
     @classmethod
-    def set_reduce_ex_hook(cls, hook_fn: Callable[..., Any] | None) -> None:
+    def set_reduce_ex_hook(cls, hook_fn: Function | None) -> None:
         """Lets a function pickle every pipe, or leave it alone by ``NotImplementedError``; None
         takes it back."""
         if cls._kind.reduce_ex_hook is not None and hook_fn is not None:
@@ -149,7 +153,7 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
     _valid_iterator_id: int | None = None
     _number_of_samples_yielded: int = 0
     _snapshot_state: _SnapshotState = _SnapshotState.NotStarted
-    _fast_forward_iterator: Iterator[Any] | None = None
+    _fast_forward_iterator: Iterator[object] | None = None
 
     def __iter__(self) -> Iterator[_T_co]:
         return self  # type: ignore[return-value]
@@ -164,7 +168,7 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
             Exception: if the name is taken.
         """
 
-        def made(source_dp: object, *args: Any, **kwargs: Any) -> Any:
+        def made(source_dp: object, *args: object, **kwargs: object) -> Any:
             pipe = cls_to_register(source_dp, *args, **kwargs)
             frames = enable_df_api_tracing or isinstance(source_dp, DFIterDataPipe)
             if (
@@ -246,7 +250,7 @@ class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataP
         self._datapipe_iter = iter(self._datapipe)
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> object:
         if self._datapipe_iter is None:
             raise AssertionError(
                 "Iterator has not been initialized; call __iter__() before __next__()"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 from jtorch import Tensor
 from jtorch.func import functional_call
 from jtorch.nn import Module
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 def _names(named: Any) -> tuple[tuple[str, ...], tuple[Tensor, ...]]:
@@ -28,7 +31,9 @@ class FunctionalModuleWithBuffers(Module):
         self.param_names, self.buffer_names = tuple(param_names), tuple(buffer_names)
 
     @classmethod
-    def _create_from(cls, model: Module, disable_autograd_tracking: bool = False) -> Any:
+    def _create_from(
+        cls, model: Module, disable_autograd_tracking: bool = False
+    ) -> tuple[Self, tuple[Tensor, ...], tuple[Tensor, ...]]:
         names, params = _parameters(model, disable_autograd_tracking)
         buffer_names, buffers = _names(model.named_buffers())
         return cls(_emptied(model), names, buffer_names), params, buffers
@@ -50,7 +55,9 @@ class FunctionalModule(Module):
         self.stateless_model, self.param_names = stateless_model, tuple(param_names)
 
     @classmethod
-    def _create_from(cls, model: Module, disable_autograd_tracking: bool = False) -> Any:
+    def _create_from(
+        cls, model: Module, disable_autograd_tracking: bool = False
+    ) -> tuple[Self, tuple[Tensor, ...]]:
         names, params = _parameters(model, disable_autograd_tracking)
         return cls(_emptied(model), names), params
 

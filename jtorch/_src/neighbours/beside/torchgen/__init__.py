@@ -9,7 +9,7 @@ from typing import Any
 from jtorch._src.refusals.stand_ins import make as _make
 
 
-def _refusing(module: str) -> Callable[[str], Any]:
+def _refusing(module: str) -> Callable[[str], object]:
     def __getattr__(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")

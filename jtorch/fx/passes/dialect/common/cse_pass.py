@@ -3,7 +3,7 @@ once."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
@@ -12,6 +12,10 @@ from ....graph import Graph
 from ....graph_module import GraphModule
 from ....node import Node
 from ...infra.pass_base import PassBase, PassResult
+
+if TYPE_CHECKING:
+    from ....._src.aten.overloads import OpOverload
+
 
 __all__ = ["CSEPass", "get_CSE_banned_ops"]
 
@@ -80,7 +84,7 @@ def _writes(node: Node) -> bool:
     return node.op == "call_method" or (schema is not None and bool(schema.writes))
 
 
-def _draws(operator: Any) -> bool:
+def _draws(operator: OpOverload) -> bool:
     """Whether an operator draws random numbers: some overload of it takes a generator, or its name
     says so."""
     packet = operator.overloadpacket

@@ -36,7 +36,11 @@ class MapperIterDataPipe(IterDataPipe[_T_co]):
     fn: Callable[..., Any]
 
     def __init__(
-        self, datapipe: Any, fn: Callable[..., Any], input_col: Any = None, output_col: Any = None
+        self,
+        datapipe: IterDataPipe,
+        fn: Callable[..., Any],
+        input_col: Any = None,
+        output_col: Any = None,
     ) -> None:
         super().__init__()
         self.datapipe = datapipe

@@ -64,7 +64,7 @@ class ShufflerIterDataPipe(IterDataPipe[_T_co]):
 
     def __init__(self, datapipe: Any, *, buffer_size: int = 10000, unbatch_level: int = 0) -> None:
         super().__init__()
-        self._buffer: list[Any] = []
+        self._buffer = []
         if buffer_size <= 0:
             raise AssertionError("buffer_size should be larger than 0")
         self.datapipe = (

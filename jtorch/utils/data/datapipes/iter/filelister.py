@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
 from ..utils.common import get_file_pathnames_from_root, no_length
 from .utils import IterableWrapperIterDataPipe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["FileListerIterDataPipe"]
 
@@ -19,7 +23,7 @@ class FileListerIterDataPipe(IterDataPipe[str]):
 
     def __init__(
         self,
-        root: Any = ".",
+        root: str | Sequence[str] | IterDataPipe = ".",
         masks: str | list[str] = "",
         *,
         recursive: bool = False,

@@ -29,7 +29,7 @@ class BatcherIterDataPipe(IterDataPipe[DataChunk[Any]]):
 
     def __init__(
         self,
-        datapipe: Any,
+        datapipe: IterDataPipe,
         batch_size: int,
         drop_last: bool = False,
         wrapper_class: type[DataChunk] = DataChunk,
@@ -43,7 +43,7 @@ class BatcherIterDataPipe(IterDataPipe[DataChunk[Any]]):
         self.wrapper_class = wrapper_class
 
     def __iter__(self) -> Iterator[Any]:
-        batch: list[Any] = []
+        batch = []
         for item in self.datapipe:
             batch.append(item)
             if len(batch) == self.batch_size:
@@ -71,7 +71,7 @@ class UnBatcherIterDataPipe(IterDataPipe[Any]):
         [0, [1], 2]
     """
 
-    def __init__(self, datapipe: Any, unbatch_level: int = 1) -> None:
+    def __init__(self, datapipe: IterDataPipe, unbatch_level: int = 1) -> None:
         self.datapipe = datapipe
         self.unbatch_level = unbatch_level
 

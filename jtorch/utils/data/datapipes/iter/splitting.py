@@ -45,10 +45,10 @@ class _ChildDataPipe(IterDataPipe[Any]):
     def __init__(self, main_datapipe: Any, instance_id: int) -> None:
         if not isinstance(main_datapipe, _ContainerTemplate):
             raise AssertionError("main_datapipe must implement _ContainerTemplate")
-        self.main_datapipe: Any = main_datapipe
+        self.main_datapipe = main_datapipe
         self.instance_id = instance_id
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         # No generator itself, so that what happens around an `__iter__` happens before the first
         # item is asked for.
         return self.main_datapipe.get_next_element_by_instance(self.instance_id)
@@ -144,7 +144,7 @@ class _ForkerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
         self.num_instances = num_instances
         self.buffer_size = buffer_size
         _warn_of_unlimited(buffer_size, "fork")
-        ways: dict[str | None, Callable[[Any], Any]] = {
+        ways = {
             None: _no_op,
             "shallow": copying.copy,
             "deep": copying.deepcopy,
@@ -305,7 +305,7 @@ class _DemultiplexerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
     def _begin(self) -> None:
         self._datapipe_iterator: Iterator[object] | None = None
         self.current_buffer_usage = 0
-        self.child_buffers: list[deque[Any]] = [deque() for _ in range(self.num_instances)]
+        self.child_buffers: list[deque[object]] = [deque() for _ in range(self.num_instances)]
         self._child_stop = [True] * self.num_instances
         self.main_datapipe_exhausted = False
 

@@ -27,7 +27,7 @@ class ShufflerIterDataPipe(IterDataPipe[_T_co]):
         self._enabled = True
         self._seed: int | None = None
         self._rng = random.Random()
-        self._shuffled_indices: list[Any] = self.indices
+        self._shuffled_indices = self.indices
 
     def set_shuffle(self, shuffle: bool = True) -> Any:
         """Switches shuffling on or off."""

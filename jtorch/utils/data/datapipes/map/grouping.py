@@ -35,7 +35,7 @@ class BatcherMapDataPipe(MapDataPipe[DataChunk[Any]]):
         self.wrapper_class = wrapper_class
 
     def __getitem__(self, index: Any) -> DataChunk:
-        batch: list[Any] = []
+        batch = []
         try:
             batch.extend(
                 self.datapipe[i]

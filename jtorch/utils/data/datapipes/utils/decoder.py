@@ -8,11 +8,15 @@ import os
 import pickle
 import tempfile
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
 from .common import StreamWrapper
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
 
 __all__ = [
     "Decoder",
@@ -73,7 +77,7 @@ def handle_extension(extensions: str, f: Callable[[Any], Any]) -> Callable[[str,
     return handler
 
 
-def _needed(name: str, package: str, purpose: str) -> Any:
+def _needed(name: str, package: str, purpose: str) -> ModuleType:
     """A module that a handler cannot do without.
 
     Raises:

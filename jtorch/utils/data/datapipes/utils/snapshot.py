@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...graph_settings import apply_random_seed
 from .._hook_iterator import _SnapshotState
 from ..datapipe import IterDataPipe
 
+if TYPE_CHECKING:
+    from .....random import Generator
+
 
 def _simple_graph_snapshot_restoration(
-    datapipe: IterDataPipe, n_iterations: int, rng: Any = None
+    datapipe: IterDataPipe, n_iterations: int, rng: Generator | None = None
 ) -> None:
     """Goes on by ``n_iterations`` samples, so that the pipe's next iterator begins there.
 
