@@ -274,7 +274,7 @@ class Unpickler(pickle._Unpickler):
         self._trusted = False
         return result
 
-    def find_class(self, module: str, name: str) -> object:
+    def find_class(self, module: str, name: str) -> Any:
         """The allowed class or function of that name."""
         if self.proto < 3:
             import _compat_pickle

@@ -65,7 +65,7 @@ def disallow_in_graph(fn: object) -> object:
     return [disable(f) for f in fn] if isinstance(fn, (list, tuple)) else disable(fn)
 
 
-def nonstrict_trace(traceable_fn: object) -> object:
+def nonstrict_trace(traceable_fn: object) -> Any:
     """The function, wrapped: it is recorded as it runs, as all are."""
     if not callable(traceable_fn):
         raise AssertionError("nonstrict_trace expects a callable")

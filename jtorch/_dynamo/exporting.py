@@ -39,7 +39,7 @@ def export(
     tracing_mode: str = "symbolic",
     dynamic_shapes: object = None,
     **extra_kwargs: object,
-) -> object:
+) -> Any:
     """A function that gives, for arguments, the graph of operators of ``f``; or that graph, if the
     arguments are given here.
 

@@ -361,7 +361,7 @@ class Recorder(TorchFunctionMode):
                 ),
             )
 
-    def applied(self, function: object, args: tuple[object, ...]) -> object:
+    def applied(self, function: object, args: tuple[object, ...]) -> Any:
         """A custom function's call: a node, if it can be told without data what the function
         gives."""
         known = self.compiled.applied
@@ -518,7 +518,7 @@ class Recorder(TorchFunctionMode):
         options: object,
         args: Iterable[object],
         kwargs: Any,
-    ) -> object:
+    ) -> Any:
         """A call of a transformed function: ``again(function, *args, **kwargs)`` is the whole."""
         try:
             return recorded_call(self, name, again, (function, *args), kwargs, options)

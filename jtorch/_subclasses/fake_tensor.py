@@ -226,7 +226,7 @@ class FakeTensor(Tensor):
             return self.item()
         raise DataDependentOutputException(aten._local_scalar_dense.default)
 
-    def __copy__(self) -> object:
+    def __copy__(self) -> Any:
         self._settled("copy")
         return Tensor.__copy__(self)
 

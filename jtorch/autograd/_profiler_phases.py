@@ -100,7 +100,7 @@ class Phases:
         function: Function,
         args: Arguments,
         nbytes: int = 0,
-    ) -> object:
+    ) -> Any:
         """``function(*args)``, as a phase. Without a kind, the result tells which it was: what
         NumPy gave is NumPy's."""
         inside = [0.0]

@@ -512,7 +512,7 @@ def _as_counted(node: Node, grads: Sequence[object]) -> tuple[list[object], list
     return shown, places
 
 
-def call_of_node(node: Node, grads: Row) -> object:
+def call_of_node(node: Node, grads: Row) -> Any:
     """What a node makes of gradients of its results, as ``node(*grads)``; recorded where operations
     are."""
     places = [j for j, a in enumerate(node.outs[: node.visible]) if a.differentiable]

@@ -175,7 +175,7 @@ class FunctionView(Shown):
         """The name torch prints: that of the function, and ``Backward``."""
         return self._node.name()
 
-    def notes(self) -> object:
+    def notes(self) -> Any:
         """The node's rare attributes."""
         return self._node.notes()
 

@@ -4,12 +4,11 @@ not their name in capitals."""
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._src.ops._nodes import Made
 
 if TYPE_CHECKING:
-    from .._src.facts.kinds import Tree
     from ..core import Tensor
     from .tape import Node
 

@@ -146,7 +146,7 @@ class Shown:
             found = [found[i] for i in order]
         return found
 
-    def register_hook(self, fn: object) -> object:
+    def register_hook(self, fn: object) -> Any:
         """Calls ``fn(grad_inputs, grad_outputs)`` after this node's derivative; a tuple that it
         returns replaces ``grad_inputs``."""
         notes = self.notes()
@@ -154,7 +154,7 @@ class Shown:
             notes.hooks = OrderedDict()
         return handle(notes.hooks, fn)
 
-    def register_prehook(self, fn: Callable[..., object]) -> object:
+    def register_prehook(self, fn: Callable[..., object]) -> Any:
         """Calls ``fn(grad_outputs)`` before this node's derivative; a tuple that it returns
         replaces ``grad_outputs``."""
         notes = self.notes()

@@ -76,7 +76,7 @@ def saved_names(node: Node) -> list[str]:
     ]
 
 
-def saved_attribute(node: Node, attribute: str) -> object:
+def saved_attribute(node: Node, attribute: str) -> Any:
     """The value of ``grad_fn._saved_<name>``, or with ``_raw_`` an object that hooks can be put on.
 
     Raises:

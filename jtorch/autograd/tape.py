@@ -72,7 +72,7 @@ class _Apart:
         )
 
 
-def packed_by(pack: Callable[[Any], Any], t: Tensor) -> object:
+def packed_by(pack: Callable[[Any], Any], t: Tensor) -> Any:
     """What a hook makes of a tensor that is saved; inside a transformation, of the tensors outside
     that it stands for.
 

@@ -18,7 +18,7 @@ from .function_node import FunctionCtx, _backward_of, _fitted, _zeros
 from .grad_mode import MODE
 
 if TYPE_CHECKING:
-    from .._src.facts.kinds import Function, Values
+    from .._src.facts.kinds import Function
 
 
 #: Stands for a traced value in what a context holds.

@@ -332,7 +332,7 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     )
 
 
-def register_backend(compiler_fn: object = None, name: str | None = None, tags: Any = ()) -> object:
+def register_backend(compiler_fn: object = None, name: str | None = None, tags: Any = ()) -> Any:
     """Gives a function that compiles graphs a name for ``torch.compile(backend=name)``; without the
     function, a decorator.
 

@@ -71,7 +71,7 @@ def all_reduce(input: torch.Tensor, reduce_op: str, group_name: str) -> torch.Te
     return funcol.all_reduce(input, reduce_op, _group(group_name))
 
 
-def all_reduce_coalesced(inputs: object, reduce_op: str, group_name: str) -> object:
+def all_reduce_coalesced(inputs: object, reduce_op: str, group_name: str) -> Any:
     return funcol.all_reduce_coalesced(inputs, reduce_op, _group(group_name))
 
 
@@ -80,7 +80,7 @@ def all_gather_into_tensor(input: torch.Tensor, group_size: int, group_name: str
     return funcol.all_gather_tensor(input, 0, _group(group_name))
 
 
-def all_gather_into_tensor_coalesced(inputs: object, group_size: int, group_name: str) -> object:
+def all_gather_into_tensor_coalesced(inputs: object, group_size: int, group_name: str) -> Any:
     del group_size
     return funcol.all_gather_into_tensor_coalesced(inputs, _group(group_name))
 
@@ -94,7 +94,7 @@ def reduce_scatter_tensor(
 
 def reduce_scatter_tensor_coalesced(
     inputs: Sized, reduce_op: str, group_size: int, group_name: str
-) -> object:
+) -> Any:
     del group_size
     return funcol.reduce_scatter_tensor_coalesced(
         inputs, reduce_op, [0] * len(inputs), _group(group_name)

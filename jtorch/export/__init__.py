@@ -301,7 +301,7 @@ def load(
     return read(f, extra_files)
 
 
-def stablehlo(ep: ExportedProgram, *, platforms: tuple[str, ...] | None = None) -> object:
+def stablehlo(ep: ExportedProgram, *, platforms: tuple[str, ...] | None = None) -> Any:
     """The program as ``jax.export.Exported``: StableHLO, whose sizes are symbols where the
     program's are.
 

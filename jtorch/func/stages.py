@@ -170,7 +170,7 @@ def vmap_impl(
     chunk_size: int | None,
     *args: object,
     **kwargs: object,
-) -> object:
+) -> Any:
     """What ``torch.vmap`` does, by the stages that stand in ``torch._functorch.vmap``."""
     size, dims, flat, spec = _stage("_process_batched_inputs")(in_dims, args, func)
     if chunk_size is None or size <= chunk_size:

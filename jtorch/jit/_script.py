@@ -241,7 +241,7 @@ def scripted(
     return made
 
 
-def frozen(module: object, preserved: Any = None) -> object:
+def frozen(module: object, preserved: Any = None) -> Any:
     """A module that computes what ``module`` does, without parameters or submodules of its own.
 
     Raises:

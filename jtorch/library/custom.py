@@ -221,7 +221,7 @@ def jax_op(
     *,
     schema: str | None = None,
     differentiable: bool = True,
-) -> object:
+) -> Any:
     """Makes a function of JAX arrays an operator on tensors; also a decorator. Only in jtorch.
 
     Tensors (annotated ``jax.Array``) come as arrays, everything else is fixed when the kernel is

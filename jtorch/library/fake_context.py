@@ -26,7 +26,7 @@ class FakeImplCtx:
         self._fake_mode, self._op = _fake_mode, _op
         self._shape_env = _fake_mode.shape_env
 
-    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> object:
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
         """A new symbol for a size of a result, which depends on the elements of the operands, and
         lies between ``min`` and ``max``.
 
@@ -48,7 +48,7 @@ class FakeImplCtx:
             )
         return of(self._shape_env).number(min, max, size=True)
 
-    def create_unbacked_symint(self, *, min: int = 2, max: int | None = None) -> object:
+    def create_unbacked_symint(self, *, min: int = 2, max: int | None = None) -> Any:
         """The old name of ``new_dynamic_size``, with another default."""
         words = "`create_unbacked_symint` is deprecated, please use `new_dynamic_size` instead"
         warnings.warn(words, FutureWarning, stacklevel=2)

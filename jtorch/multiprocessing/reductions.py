@@ -216,7 +216,7 @@ def rebuild_storage_fd(cls: object, df: Any, size: int) -> Any:
         os.close(fd)
 
 
-def storage_behind(cls: Any, fd: int, size: int) -> object:
+def storage_behind(cls: Any, fd: int, size: int) -> Any:
     """The storage behind a descriptor, which stays the caller's; the same one as long as anything
     looks at it."""
     key = fd_id(fd)

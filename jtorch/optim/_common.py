@@ -130,7 +130,7 @@ def update_lists(
     writes: tuple[int, ...],
     needs: dict[str, str] | None = None,
     **pairs: tuple[str, str],
-) -> object:
+) -> Any:
     """A step of an optimiser whose rule works on lists.
 
     ``whole`` computes it for plain parameters at once, as one operation; ``rule`` does so for

@@ -98,7 +98,7 @@ def type_as(input: Any, other: Any) -> Any:
 
 
 @sparse_op("type")
-def type_(input: Any, dtype: Any = None, non_blocking: bool = False) -> object:
+def type_(input: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, or the tensor in another dtype."""
     if dtype is None:
         if input._kind in COMPRESSED:

@@ -116,7 +116,7 @@ def sparse_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 
 
 @sparse_op("_sparse_mm")
-def sparse_mm(input: object, mat2: object) -> object:
+def sparse_mm(input: object, mat2: object) -> Any:
     """The matrix product, with derivatives of the specified elements only."""
     return mm(bare(input), bare(mat2))
 
@@ -217,7 +217,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: object = None) -> Tensor:
 @sparse_op("_sparse_addmm")
 def sparse_addmm(
     input: object, mat1: object, mat2: object, *, beta: object = 1, alpha: object = 1
-) -> object:
+) -> Any:
     """``addmm``, with derivatives of the specified elements only."""
     return addmm(input, bare(mat1), bare(mat2), beta=beta, alpha=alpha)
 
@@ -248,9 +248,7 @@ def addmm(
 
 
 @sparse_op("addmm_")
-def addmm_(
-    input: Any, mat1: object, mat2: object, *, beta: object = 1, alpha: object = 1
-) -> object:
+def addmm_(input: Any, mat1: object, mat2: object, *, beta: object = 1, alpha: object = 1) -> Any:
     """``addmm`` in place."""
     found = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
     return become(input, found) if isinstance(input, SparseTensor) else input.copy_(found)
@@ -259,7 +257,7 @@ def addmm_(
 @sparse_op("addmv")
 def addmv(
     input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: object = 1, out: object = None
-) -> object:
+) -> Any:
     """``beta * input + alpha * (mat @ vec)``."""
     if out is not None or not isinstance(mat, SparseTensor) or mat._kind not in COMPRESSED:
         raise could_not_run("addmv", mat if isinstance(mat, SparseTensor) else vec)

@@ -96,7 +96,7 @@ def sparse_resize_and_clear_(
 @sparse_op("resize_as_", "resize_as_sparse_")
 def resize_as_sparse_(
     input: Any, the_template: object, *, memory_format: layouts.memory_format | None = None
-) -> object:
+) -> Any:
     """Changes the size in place to that of another sparse tensor."""
     if (
         not isinstance(input, SparseTensor)

@@ -108,7 +108,7 @@ def keystr(kp: KeyPath) -> str:
     return "".join(str(k) for k in kp)
 
 
-def key_get(obj: object, kp: KeyPath) -> object:
+def key_get(obj: object, kp: KeyPath) -> Any:
     """What a path leads to."""
     for k in kp:
         obj = k.get(obj)

@@ -97,7 +97,7 @@ def run(func: OpOverload, values: list[object]) -> Tree:
     )
 
 
-def decompose(func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+def decompose(func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
     """``OpOverload.decompose``."""
     parts = parts_of(func)
     return NotImplemented if parts is None else parts(*args, **kwargs)

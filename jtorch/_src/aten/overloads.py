@@ -199,7 +199,7 @@ class OpOverload:
         """Runs the operator; modes and wrapper classes are asked."""
         return operator_calls.get().call(self, args, kwargs)
 
-    def decompose(self, *args: object, **kwargs: object) -> object:
+    def decompose(self, *args: object, **kwargs: object) -> Any:
         """The call written with other operators; NotImplemented where the operator is none that
         PyTorch takes apart."""
         return operator_calls.get().decompose(self, args, kwargs)
@@ -375,7 +375,7 @@ class OpOverloadPacket:
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __iter__(self) -> object:
+    def __iter__(self) -> Any:
         return iter(self._signatures)
 
     def __deepcopy__(self, memo: object = None) -> OpOverloadPacket:

@@ -268,7 +268,7 @@ def products(
     tensors: Sequence[Tensor],
     numbers: Sequence[object],
     arguments: Callable[..., object],
-) -> object:
+) -> Any:
     """A call for all examples, or of a tangent, as operators; ``NotImplemented`` if it is no
     product."""
     expected = shapes_of(call, tuple([t._aval for t in tensors]), default_device()).outs

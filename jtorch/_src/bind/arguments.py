@@ -31,7 +31,7 @@ from ..ops._fitting import check_fits, single_of, too_large
 from ..ops._kernel import NUMBERS
 
 if TYPE_CHECKING:
-    from ..facts.kinds import Row, TensorLike, Tree
+    from ..facts.kinds import Row, Tree
 
 
 _EMPTY = inspect.Parameter.empty

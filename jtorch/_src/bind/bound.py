@@ -96,7 +96,7 @@ class Bound:
             made.append(r)
         return tuple(made)
 
-    def finish(self, result: Tensor, tensors: Sequence[Tensor]) -> object:
+    def finish(self, result: Tensor, tensors: Sequence[Tensor]) -> Any:
         """The result as the caller gets it: memory order, named tuples."""
         if self.keep_layout:
             number = len(tensors) == 1 and self.op.family in ("binary", "comparison")

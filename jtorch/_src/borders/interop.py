@@ -99,7 +99,7 @@ def from_jax(x: jax.Array) -> Tensor:
     return wrap(x)
 
 
-def shard(x: Any, mesh: object, spec: object = None) -> object:
+def shard(x: Any, mesh: object, spec: object = None) -> Any:
     """Spreads a tensor, or a module's parameters and buffers, over the devices of a
     ``jax.sharding.Mesh``. Only in jtorch.
 

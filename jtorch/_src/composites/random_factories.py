@@ -74,7 +74,7 @@ def made_by(
     device: devices.device | None,
     requires_grad: bool | None,
     apart: bool = False,
-) -> object:
+) -> Any:
     """A new tensor of drawn numbers, or ``out`` filled with them."""
     check_options(name, layout, False)
     refuse_out(out)

@@ -422,7 +422,7 @@ def _recalled(
     )
 
 
-def common_device(call: Call, avals: tuple[Aval, ...], default: object) -> object:
+def common_device(call: Call, avals: tuple[Aval, ...], default: object) -> Any:
     """Where a call's operands meet.
 
     Raises:

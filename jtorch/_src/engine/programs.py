@@ -333,7 +333,7 @@ def name_of_type(kind: type) -> tuple[str, str] | None:
     return place if type_named(place) is kind else None
 
 
-def type_named(place: tuple[str, str]) -> object:
+def type_named(place: tuple[str, str]) -> Any:
     """The reverse of ``name_of_type``; None if there is no such type."""
     package, dot, rest = place[0].partition(".")
     # which some types of this package say: PyTorch itself, where it is installed, has others

@@ -320,7 +320,7 @@ class Trace(DynamicJaxprTrace):
 
     def process_primitive(
         self, primitive: Any, tracers: Sequence[object], params: dict[str, object], /
-    ) -> object:
+    ) -> Any:
         """Notes an equation; its result."""
         known = RULES.get(primitive) if self.alone else None
         if known is not None:

@@ -295,7 +295,7 @@ def record_one(call: Call, v: Value) -> list[Value] | Value:
     return record(call, (v,))
 
 
-def record_two(call: Call, v: Value, w: Value) -> object:
+def record_two(call: Call, v: Value, w: Value) -> Any:
     """``record(call, (v, w))``, in fewer steps where NumPy runs the call at once."""
     shapes = call.shapes.get((v.aval, w.aval))
     if shapes is not None and (quick := shapes.quick) is not None:

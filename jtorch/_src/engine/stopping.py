@@ -35,7 +35,7 @@ class _Stopping(threading.local):
 STOPPING = _Stopping()
 
 
-def here() -> object:
+def here() -> Any:
     """What JAX is tracing, to be compared; None if nothing."""
     return None if trace_state_clean() else get_opaque_trace_state()
 

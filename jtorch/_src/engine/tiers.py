@@ -417,7 +417,7 @@ def _code(
     return run, short
 
 
-def replacing(call: Call, avals: tuple[Aval, ...], shapes: Shapes, places: Sequence[int]) -> object:
+def replacing(call: Call, avals: tuple[Aval, ...], shapes: Shapes, places: Sequence[int]) -> Any:
     """What ``shapes.quick`` does, for a kernel whose first results may be written into the operands
     of these numbers, which they are like; False if none would be.
 

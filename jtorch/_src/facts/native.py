@@ -11,13 +11,14 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+from typing import Any
 
 #: Of the extension: what this package counts on.
 _VERSION = 1
 
 
 @functools.cache
-def extension() -> object:
+def extension() -> Any:
     """The module; None where it was not built, or for another version of Python, NumPy or this
     package, or with ``JTORCH_NATIVE=0``."""
     if os.environ.get("JTORCH_NATIVE", "1") == "0":

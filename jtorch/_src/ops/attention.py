@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -307,7 +307,7 @@ def _attention_rule(
             g, residuals[0], q, k, v, attn_mask, keep, is_causal, scale
         )
     grad_mask = None
-    if attn_mask is not None and not _no_gradient(attn_mask):
+    if attn_mask is not None and grad_s is not None and not _no_gradient(attn_mask):
         grad_mask = unbroadcast(grad_s, attn_mask.shape, attn_mask.dtype)
     return (
         unbroadcast(grad_q, query.shape, query.dtype),

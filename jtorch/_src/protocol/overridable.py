@@ -40,7 +40,7 @@ from .withheld import known_signature, withhold_signature
 
 if TYPE_CHECKING:
     from ...core import Tensor
-    from ..facts.kinds import Function, Named
+    from ..facts.kinds import Named
 
 
 _SEQUENCES = frozenset((list, tuple))

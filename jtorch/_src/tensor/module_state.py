@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -50,7 +50,7 @@ def check_buffer(owner: Tensor) -> None:
         raise RuntimeError(STATE)
 
 
-def owned(before: Tensor | None, tensor: object) -> object:
+def owned(before: Tensor | None, tensor: object) -> Any:
     """``tensor``, from now on part of a module in the place of ``before``. A module made inside a
     transformation ends with it.
 

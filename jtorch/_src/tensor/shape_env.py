@@ -205,7 +205,7 @@ class ShapeEnv:
         own = {str(e): n for n, e in self._exprs.items()}
         return list(dict.fromkeys([own[word] for word in re.findall(r"\w+", text) if word in own]))
 
-    def with_hints(self, expr: object, names: Iterable[str]) -> object:
+    def with_hints(self, expr: object, names: Iterable[str]) -> Any:
         """An expression with the example's sizes for some symbols."""
         known = set(names) & self.hints.keys()
         return evaluate(
@@ -269,7 +269,7 @@ def env_of(expr: object) -> ShapeEnv:
     return _envs[int(text[start:end])]
 
 
-def parsed(text: str, env: ShapeEnv) -> object:
+def parsed(text: str, env: ShapeEnv) -> Any:
     """The expression of a text in the names that JAX knows the symbols by."""
     return evaluate(text, {str(e): e for e in env._exprs.values()})
 

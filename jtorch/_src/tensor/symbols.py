@@ -142,16 +142,16 @@ class Sym(SymInt):
     def __bool__(self) -> bool:
         return bool(self != 0)
 
-    def __neg__(self) -> object:
+    def __neg__(self) -> Any:
         return self.env.wrap(-self.expr)
 
-    def __pos__(self) -> object:
+    def __pos__(self) -> Any:
         return self
 
-    def __abs__(self) -> object:
+    def __abs__(self) -> Any:
         return self if bool(self.__ge__(0)) else -self
 
-    def __round__(self, digits: object = None) -> object:
+    def __round__(self, digits: object = None) -> Any:
         return self
 
     __floor__ = __ceil__ = __trunc__ = __pos__
@@ -499,13 +499,13 @@ class Float(SymFloat):
         found = _quotient(self)
         return math.floor(self.__float__()) if found is None else found[0] // found[1]
 
-    def __ceil__(self) -> object:
+    def __ceil__(self) -> Any:
         found = _quotient(self)
         return (
             math.ceil(self.__float__()) if found is None else (found[0] + found[1] - 1) // found[1]
         )
 
-    def __trunc__(self) -> object:
+    def __trunc__(self) -> Any:
         return (
             int(self)
             if _quotient(self) is None
@@ -516,7 +516,7 @@ class Float(SymFloat):
 
     __sym_int__ = __trunc__
 
-    def __round__(self, digits: Any = None) -> object:
+    def __round__(self, digits: Any = None) -> Any:
         found = _quotient(self) if digits is None else None
         if found is None:
             return round(self.__float__(), digits)

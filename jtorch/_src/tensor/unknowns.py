@@ -57,9 +57,7 @@ class Unknowns:
         self._equal: dict[str, object] = {}
         self._facts: list[object] = []  # what is not negative
 
-    def number(
-        self, low: int | None = None, high: int | None = None, *, size: bool = False
-    ) -> object:
+    def number(self, low: int | None = None, high: int | None = None, *, size: bool = False) -> Any:
         """One more whole number, as programs see it."""
         name = self.again.pop(0) if self.again else f"u{len(self.bounds)}"
         self.made.append(name)

@@ -68,7 +68,7 @@ class StorageBase:
     def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(len(self))])  # type: ignore[index,arg-type]
 
-    def __copy__(self) -> object:
+    def __copy__(self) -> Any:
         return self.clone()
 
     def __deepcopy__(self, memo: dict[object, object]) -> Any:

@@ -353,7 +353,7 @@ class Dispatcher:
 
     def finish(
         self, call: Call, outs: Sequence[object], specs: Sequence[DTensorSpec | None]
-    ) -> object:
+    ) -> Any:
         """The results of a call from the parts that this process has."""
         schema = call.schema
         if not schema.returns:

@@ -107,7 +107,7 @@ class WithoutWrites(ProxyTorchDispatchMode):
         func: OpOverload,
         args: tuple[torch.Tensor | complex | int, ...],
         kwargs: dict[str, torch.Tensor],
-    ) -> object:
+    ) -> Any:
         """Adds an operator that writes as one that does not."""
         values = func.complete(args, kwargs)
         places = func._schema.outs or func._schema.writes

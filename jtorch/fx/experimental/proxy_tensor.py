@@ -232,7 +232,7 @@ class PythonKeyTracer(TracerBase):
             made.node.meta["val"] = a
         return made
 
-    def side_of(self, env: ShapeEnv, x: object) -> object:
+    def side_of(self, env: ShapeEnv, x: object) -> Any:
         """What a comparison's node compares: numbers, and proxies of sizes and floats."""
         return (
             x

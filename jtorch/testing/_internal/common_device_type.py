@@ -220,7 +220,7 @@ class dtypes:
         self.device_type = device_type
         self.others: dict[str, tuple[Any, ...]] = {}
 
-    def __call__(self, fn: Any) -> object:
+    def __call__(self, fn: Any) -> Any:
         """Remembers the dtypes beside those for other types of devices."""
         inner = getattr(fn, "_chosen", None)
         self.others = {**(inner.others if inner is not None else {}), self.device_type: self.args}
@@ -288,7 +288,7 @@ class ops:
         self.op_list, self.opinfo_dtypes = list(op_list), dtypes
         self.allowed_dtypes = None if allowed_dtypes is None else set(allowed_dtypes)
 
-    def __call__(self, fn: Any) -> object:
+    def __call__(self, fn: Any) -> Any:
         """Remembers the operations."""
         fn._chosen = self
         return fn
@@ -467,7 +467,7 @@ class expectedFailure:
     def __init__(self, device_type: str | None) -> None:
         self.device_type = device_type
 
-    def __call__(self, fn: Callable[..., object]) -> object:
+    def __call__(self, fn: Callable[..., object]) -> Any:
         """The test, turned round there."""
 
         @functools.wraps(fn)

@@ -261,7 +261,7 @@ class parametrize:
         self.names = [name.strip() for name in arg_str.split(",") if name.strip()]
         self.values, self.name_fn = list(arg_values), name_fn
 
-    def __call__(self, fn: Any) -> object:
+    def __call__(self, fn: Any) -> Any:
         """Remembers the runs beside those of inner decorators."""
         fn._runs = [*getattr(fn, "_runs", ()), self]
         return fn

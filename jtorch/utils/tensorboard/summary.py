@@ -42,7 +42,7 @@ def scalar(
     collections: object = None,
     new_style: bool = False,
     double_precision: bool = False,
-) -> object:
+) -> Any:
     """A number; as a tensor if ``new_style``, which TensorBoard reads faster."""
     del collections
     value = make_np(tensor).squeeze()
@@ -74,7 +74,7 @@ _DTYPES = {
 }  # fmt: skip
 
 
-def tensor_proto(tag: str, tensor: torch.Tensor) -> object:
+def tensor_proto(tag: str, tensor: torch.Tensor) -> Any:
     """A whole tensor.
 
     Raises:
@@ -99,7 +99,7 @@ def tensor_proto(tag: str, tensor: torch.Tensor) -> object:
 def histogram_raw(
     name: str, min: object, max: object, num: object, sum: object, sum_squares: object,
     bucket_limits: object, bucket_counts: object
-) -> object:  # fmt: skip
+) -> Any:  # fmt: skip
     """A histogram that was counted already."""
     proto = HistogramProto(
         min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=bucket_limits,
@@ -108,7 +108,7 @@ def histogram_raw(
     return Summary(value=[Summary.Value(tag=name, histo=proto)])
 
 
-def histogram(name: str, values: object, bins: object, max_bins: int | None = None) -> object:
+def histogram(name: str, values: object, bins: object, max_bins: int | None = None) -> Any:
     """How often values lie in which bin."""
     return Summary(
         value=[
@@ -119,7 +119,7 @@ def histogram(name: str, values: object, bins: object, max_bins: int | None = No
     )
 
 
-def make_histogram(values: np.ndarray, bins: Any, max_bins: int | None = None) -> object:
+def make_histogram(values: np.ndarray, bins: Any, max_bins: int | None = None) -> Any:
     """The histogram, without the empty bins at its ends, and with one empty bin that tells where
     the first begins.
 
@@ -149,7 +149,7 @@ def make_histogram(values: np.ndarray, bins: Any, max_bins: int | None = None) -
     )
 
 
-def audio(tag: str, tensor: object, sample_rate: int = 44100) -> object:
+def audio(tag: str, tensor: object, sample_rate: int = 44100) -> Any:
     """A sound of one channel: floats from -1 to 1."""
     array = make_np(tensor).squeeze()
     if abs(array).max() > 1:

@@ -168,7 +168,7 @@ def mask_of(x: Tree) -> Tree:
     return x
 
 
-def rejoined(data: object, mask: Any) -> object:
+def rejoined(data: object, mask: Any) -> Any:
     """Results for data and for masks, joined tensor by tensor."""
     if isinstance(data, (list, tuple)):
         return type(data)([rejoined(d, m) for d, m in zip(data, mask, strict=True)])

@@ -136,14 +136,14 @@ def nansum(
     keepdim: bool = False,
     *,
     dtype: torch.dtype | None = None,
-) -> object:
+) -> Any:
     """The sum of the elements that are not nan."""
     present = wrapped(input._values.masked_fill(input._values.isnan(), 0), input)
     return sum_(present, dim, keepdim, dtype=dtype)
 
 
 @TABLE.implements("count_nonzero")
-def count_nonzero(input: NestedTensor, dim: object = None) -> object:
+def count_nonzero(input: NestedTensor, dim: object = None) -> Any:
     """How many elements are not zero."""
     return sum_(wrapped(input._values != 0, input), dim)
 
@@ -371,7 +371,7 @@ _declare("prod", torch.prod, 1, dims=False, options=("dtype",))
 
 
 @TABLE.implements("aminmax")
-def aminmax(input: object, *, dim: object = None, keepdim: bool = False) -> object:
+def aminmax(input: object, *, dim: object = None, keepdim: bool = False) -> Any:
     """Smallest and largest element."""
     amin, amax = TABLE.special["amin"], TABLE.special["amax"]
     return torch.return_types.aminmax((amin(input, dim, keepdim), amax(input, dim, keepdim)))

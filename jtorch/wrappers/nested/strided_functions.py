@@ -374,13 +374,13 @@ def matrix_transpose(input: StridedNestedTensor) -> StridedNestedTensor:
 
 
 @TABLE.implements("atleast_1d", "atleast_2d")
-def at_least(*tensors: object) -> object:
+def at_least(*tensors: object) -> Any:
     """Nested tensors have two dimensions at least."""
     return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
 @TABLE.implements("atleast_3d")
-def atleast_3d(*tensors: object) -> object:
+def atleast_3d(*tensors: object) -> Any:
     """A dimension of size 1 behind those of nested tensors of two."""
     found = [
         unsqueeze(t, 2) if isinstance(t, StridedNestedTensor) and t._form.rank == 1 else t

@@ -64,7 +64,7 @@ def permute(input: NestedTensor, *dims: object) -> NestedTensor:
 
 
 @TABLE.implements("T.__get__", "H.__get__")
-def reversed_dims(input: NestedTensor) -> object:
+def reversed_dims(input: NestedTensor) -> Any:
     """Never possible: the batch would not be in front."""
     return permute(input, *range(len(input._size) - 1, -1, -1))
 
@@ -355,13 +355,13 @@ def dsplit(input: NestedTensor, indices_or_sections: object) -> tuple[NestedTens
 
 
 @TABLE.implements("atleast_1d", "atleast_2d")
-def at_least(*tensors: object) -> object:
+def at_least(*tensors: object) -> Any:
     """Nested tensors have two dimensions at least; dense ones beside them get theirs."""
     return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
 @TABLE.implements("atleast_3d")
-def atleast_3d(*tensors: object) -> object:
+def atleast_3d(*tensors: object) -> Any:
     """A dimension of size 1 behind those of nested tensors of two."""
     found = [
         unsqueeze(t, 2) if isinstance(t, NestedTensor) and len(t._size) == 2 else t for t in tensors

@@ -113,7 +113,7 @@ def _is_valued(x: Any) -> bool:
     return type(x) in (tuple, list) and any(map(_is_valued, x))
 
 
-def told(x: Any) -> object:
+def told(x: Any) -> Any:
     """A recipe as what two of one kernel have in common, of which one was made of numbers and the
     other of symbols."""
     if isinstance(x, np.integer):

@@ -65,7 +65,7 @@ class Extreme:
 LARGER, SMALLER = Extreme(np.maximum), Extreme(np.minimum)
 
 
-def clamped(low: Operand, x: np.ndarray, high: Operand) -> object:
+def clamped(low: Operand, x: np.ndarray, high: Operand) -> Any:
     """``minimum(maximum(x, low), high)``."""
     if low.ndim or high.ndim or x.size < MANY or not x.flags.c_contiguous:
         return np.minimum(np.maximum(x, low), high)

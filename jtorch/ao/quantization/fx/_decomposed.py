@@ -330,7 +330,7 @@ def quantize_per_token(
     quant_min: int,
     quant_max: int,
     dtype: object,
-) -> object:
+) -> Any:
     _within(quant_min, quant_max, dtype)
     _per_token_quant_qparam_dim_check(input, scales, zero_points)
     return (input * (1.0 / scales) + zero_points).round().clamp(quant_min, quant_max).to(dtype)
@@ -348,7 +348,7 @@ def dequantize_per_token(
     quant_max: int,
     dtype: object,
     output_dtype: object,
-) -> object:
+) -> Any:
     del quant_min, quant_max, dtype
     return ((input - zero_points) * scales).to(output_dtype)
 
@@ -380,7 +380,7 @@ def quantize_per_channel_group(
     quant_max: int,
     dtype: object,
     group_size: int,
-) -> object:
+) -> Any:
     rows, scales, zero_points = _groups(input, scales, zero_points, group_size)
     return (
         (rows * (1.0 / scales) + zero_points)
@@ -404,7 +404,7 @@ def dequantize_per_channel_group(
     dtype: object,
     group_size: int,
     output_dtype: object,
-) -> object:
+) -> Any:
     del quant_min, quant_max, dtype
     rows, scales, zero_points = _groups(input, scales, zero_points, group_size)
     wide = rows if zero_points is None else rows - zero_points

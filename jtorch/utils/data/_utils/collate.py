@@ -72,7 +72,7 @@ def default_convert(data: object) -> Any:
     return data
 
 
-def collate(batch: Tree, *, collate_fn_map: FnMap | None = None) -> object:
+def collate(batch: Tree, *, collate_fn_map: FnMap | None = None) -> Any:
     """One batch of samples that are alike, by the function that ``collate_fn_map`` has for the
     first one's type.
 

@@ -10,7 +10,7 @@ from jtorch._utils import ExceptionWrapper
 from jtorch.utils._pytree import tree_map_only
 
 
-def pin_memory(data: object, device: object = None) -> object:
+def pin_memory(data: object, device: object = None) -> Any:
     """The batch, its tensors as ``Tensor.pin_memory`` gives them."""
     return tree_map_only(
         Tensor, lambda t: t.pin_memory() if device is None else t.pin_memory(device), data

@@ -169,7 +169,7 @@ class IteratorDecorator:
     def __iter__(self) -> IteratorDecorator:
         return self
 
-    def __next__(self) -> object:
+    def __next__(self) -> Any:
         with _recorded(self.datapipe):
             _check_iterator_valid(self.datapipe, self.iterator_id)
             item = next(self.iterator)
