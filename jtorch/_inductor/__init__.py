@@ -31,7 +31,7 @@ def cudagraph_mark_step_begin() -> None:
 
 def list_mode_options(mode: str | None = None, dynamic: bool | None = None) -> dict[str, object]:
     """The options of each mode of ``torch.compile``: none, as XLA decides by itself."""
-    modes: dict[str, object] = {
+    modes: dict[str, Any] = {
         "default": {},
         "lite": {},
         "reduce-overhead": {},
