@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import BoundArguments
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pint
 
@@ -20,10 +20,6 @@ from jtorch.overrides import resolve_name
 
 from . import coverage, trees
 from .tensor_like import TensorLike
-
-if TYPE_CHECKING:
-    from .._src.facts.kinds import Function
-
 
 Tensor: Any = torch.Tensor
 
@@ -200,7 +196,7 @@ def _run(func: Callable[..., object], bound: BoundArguments) -> Any:
     return func(*bound.args, **bound.kwargs)
 
 
-def _keeping(func: Callable[..., object], *args: UnitTensor | int, **kwargs: object) -> object:
+def _keeping(func: Callable[..., object], *args: Any, **kwargs: object) -> object:
     """One quantity, rearranged or reduced: the unit stays."""
     if kwargs.get("out") is not None:
         _bound(func, args, kwargs)
@@ -240,19 +236,14 @@ def _same(func: Callable[..., object], *args: Any, **kwargs: object) -> object:
     return _with_unit(_run(func, bound), unit)
 
 
-def _comparing(func: Callable[..., object], *args: UnitTensor, **kwargs: object) -> object:
+def _comparing(func: Any, *args: Any, **kwargs: object) -> object:
     """Quantities of one kind are compared: no unit. Equality of other kinds is false, as in
     Python."""
     bound, _ = _together(func, args, kwargs)
     return _run(func, bound)
 
 
-def _in_place(
-    func: Callable[..., object],
-    self: torch.Tensor | UnitTensor,
-    *args: UnitTensor,
-    **kwargs: object,
-) -> UnitTensor:
+def _in_place(func: Any, self: Any, *args: Any, **kwargs: object) -> UnitTensor:
     """Quantities of one kind change one of that kind, which is returned."""
     if not isinstance(self, UnitTensor):
         raise UnitError(f"{_name(func)}(): a plain tensor cannot take a quantity")
@@ -279,9 +270,7 @@ def _pure(func: Callable[..., object], *args: object, **kwargs: object) -> objec
     return _with_unit(func(*given, **{k: _numbers(x) for k, x in kwargs.items()}), one)
 
 
-def _product(
-    func: Callable[..., object], *args: torch.Tensor | UnitTensor | int, **kwargs: object
-) -> object:
+def _product(func: Callable[..., object], *args: Any, **kwargs: object) -> Any:
     """The units multiply; what is added to a product has its unit."""
     bound = _bound(func, args, kwargs)
     unit = _registry().Unit("")
@@ -325,16 +314,14 @@ def _power(func: Callable[..., object], input: object, exponent: object) -> obje
     return _with_unit(func(input._data, exponent), input.unit**power)
 
 
-def _raising(power: float) -> Callable[..., object]:
-    def rule(
-        func: Callable[..., object], input: UnitTensor, *args: object, **kwargs: object
-    ) -> Any:
+def _raising(power: float) -> Callable[..., Any]:
+    def rule(func: Callable[..., object], input: Any, *args: object, **kwargs: object) -> Any:
         return _with_unit(func(_numbers(input), *args, **kwargs), input.unit**power)
 
     return rule
 
 
-def _prod(func: Function, input: UnitTensor, *args: object, **kwargs: object) -> object:
+def _prod(func: Any, input: Any, *args: object, **kwargs: object) -> object:
     data = func(input._data, *args, **kwargs)
     factors = input.numel() // max(data.numel(), 1) if data.numel() else 1
     return _with_unit(data, input.unit**factors)
@@ -346,9 +333,7 @@ def _set_item(func: Callable[..., object], self: object, index: object, value: o
     func(self._data, _numbers(index), _converted(value, self.unit, "assignment"))
 
 
-def _conversion(
-    func: Callable[..., object], self: UnitTensor, *args: object, **kwargs: object
-) -> object:
+def _conversion(func: Callable[..., object], self: Any, *args: object, **kwargs: object) -> object:
     """``to`` and its kin, which change dtype and device."""
     result = func(self._data, *_numbers(args), **_numbers(kwargs))
     return self if result is self._data else _with_unit(result, self.unit)
@@ -422,11 +407,7 @@ def _backward(
 
 
 def _autograd_grad(
-    func: Function,
-    outputs: Any,
-    inputs: tuple[UnitTensor, ...],
-    grad_outputs: object = None,
-    **kwargs: object,
+    func: Any, outputs: Any, inputs: Any, grad_outputs: object = None, **kwargs: object
 ) -> object:
     """One gradient for each input, in the outputs' unit by the input's."""
     if len({str(_unit(y).dimensionality) for y in outputs}) != 1:
@@ -492,7 +473,7 @@ CONVERSIONS = "to double float half bfloat16 cpu cuda type_as".split()
 _found: dict[object, Callable[..., object]] = {}
 
 
-def _rules() -> dict[object, Callable[..., object]]:
+def _rules() -> dict[Any, Callable[..., Any]]:
     """The table, made when the whole namespace is there."""
     if _found:
         return _found
@@ -552,7 +533,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-def _joined(data: torch.Tensor, unit: str) -> UnitTensor:
+def _joined(data: Any, unit: str) -> UnitTensor:
     """A UnitTensor on whatever a tree holds, a tensor or a placeholder."""
     made = object.__new__(UnitTensor)
     made._data, made.unit, made._gradient_unit = data, _registry().Unit(unit), None
