@@ -570,7 +570,7 @@ def wrap_torch_function(
     ``f._implementation``.
     """
 
-    def decorator(implementation: Callable[..., object]) -> Callable[..., object]:
+    def decorator(implementation: Callable[..., object]) -> Callable[..., Any]:
         if verify:
             hooks.overridable.get().verify_matching_signatures(implementation, dispatcher)
 
@@ -643,16 +643,14 @@ def default_handler(
 def _is_pytorchs(func: Callable[..., object]) -> bool:
     """Whether a function is one of PyTorch, which may be imported beside this package."""
     there = sys.modules.get("torch")
-    if (
-        there is None
-        or there.__name__ != "torch"
-        or there is sys.modules[__name__.rpartition(".")[0]]
-    ):
+    home = getattr(there, "__file__", None)
+    if home is None or there is sys.modules[__name__.rpartition(".")[0]]:
         return False
     code = getattr(func, "__code__", None)
     if code is None:  # written in C
-        return func not in NAMES
-    return code.co_filename.startswith(os.path.dirname(there.__file__ or __file__) + os.sep)
+        module = getattr(getattr(func, "__objclass__", func), "__module__", None) or "torch"
+        return module.partition(".")[0] == "torch" and func not in NAMES
+    return code.co_filename.startswith(os.path.dirname(home) + os.sep)
 
 
 def _convert(result: object, cls: type) -> object:

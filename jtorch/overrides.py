@@ -314,7 +314,7 @@ def is_tensor_like(inp: Any) -> bool:
 
 def normalize_call(
     func: Callable[..., object], args: tuple[object, ...] = (), kwargs: dict[str, int] | None = None
-) -> tuple[tuple[object, ...], dict[str, object]]:
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A call with its incomplete argument list filled out with defaults: arguments by position
     first, keyword-only ones by name.
 

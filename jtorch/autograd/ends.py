@@ -13,7 +13,7 @@ def ends_of(
     roots: Iterable[object],
     ends_at_leaf: Callable[[Any], bool],
     ends_at_node: Callable[[Node], bool],
-) -> list[object]:
+) -> list[Any]:
     """The edges at which the history of ``roots`` leaves a part of the graph, each once.
 
     Args:

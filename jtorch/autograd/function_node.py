@@ -309,7 +309,7 @@ class FunctionNode(Node):
         self.ctx._node = weakref.ref(self)
         self.ctx._to_save = self.ctx._dirty = self.ctx._non_differentiable = ()
 
-    def unpack_saved(self) -> tuple[object, ...]:
+    def unpack_saved(self) -> tuple[Any, ...]:
         """The saved tensors, outputs with this node as their history."""
         found = []
         t: Any

@@ -228,7 +228,7 @@ def analytical(
     return made, types_fit, sizes_fit
 
 
-def duals(inputs: Sequence[object], moved: Tensor, tangent: Tensor) -> list[object]:
+def duals(inputs: Sequence[object], moved: Tensor, tangent: Tensor) -> list[Any]:
     """The inputs without history: ``moved`` with that tangent, others that are differentiated with
     zeros, or as they are."""
     found = []

@@ -97,7 +97,7 @@ class Shown:
         return True
 
     @property
-    def next_functions(self) -> tuple[tuple[object, int], ...]:
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that gradients go to, each with its output number; leaves appear as
         ``AccumulateGrad``."""
         found: list[tuple[Any, int]] = []

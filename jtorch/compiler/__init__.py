@@ -201,7 +201,7 @@ def _interrupted(reason: str) -> Any:
     return contextlib.nullcontext() if pieces is None else pieces.interrupt(reason)
 
 
-def compiled_function(model: Callable[..., object], settings: Settings) -> Callable[..., object]:
+def compiled_function(model: Callable[..., object], settings: Settings) -> Callable[..., Any]:
     """``model`` with the programs made of it, as a function."""
     compiled = Compiled(model, settings)
     _functions.add(compiled)

@@ -136,7 +136,7 @@ def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes: object)
     if not fixes:
         raise AssertionError("the message suggests no fixes")
 
-    def fixed(dim: object) -> object:
+    def fixed(dim: object) -> Any:
         if not isinstance(dim, Dim) or dim.root.__name__ not in fixes:
             return dim
         root = fixes[dim.root.__name__]

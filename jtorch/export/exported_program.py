@@ -192,7 +192,7 @@ class ExportedProgram:
             return self._constants[spec.target]
         return self._state_dict[spec.target]
 
-    def flat_inputs(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[object]:
+    def flat_inputs(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[Any]:
         """The leaves of a call's arguments, which are checked.
 
         Raises:
@@ -203,7 +203,7 @@ class ExportedProgram:
         self._check(flat)
         return flat
 
-    def nested_inputs(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[object]:
+    def nested_inputs(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[Any]:
         """The leaves of a call's arguments.
 
         Raises:

@@ -168,7 +168,7 @@ def trace_module(
     """``mod`` as a traced module, after the named methods were run on their inputs."""
     _deprecated("trace_method", _SWITCH)
 
-    def runner(name: str, given: Any) -> Callable[[], object]:
+    def runner(name: str, given: Any) -> Callable[[], Any]:
         method = mod if name == "forward" else getattr(mod, name)
         if example_inputs_is_kwarg:
             return lambda: method(**given)

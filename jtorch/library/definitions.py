@@ -205,7 +205,7 @@ def define(
     """
     if isinstance(qualname, Library):
 
-        def decorate(fn: Callable[..., object]) -> Callable[..., object]:
+        def decorate(fn: Callable[..., object]) -> Callable[..., Any]:
             qualname.impl(qualname.define(schema, alias_analysis, tags=tags), fn)
             return fn
 
@@ -235,7 +235,7 @@ def impl(qualname: object, types: Any, func: Any = None, *, lib: Library | None 
     """
     if isinstance(qualname, Library):
 
-        def decorate(fn: Callable[..., object]) -> Callable[..., object]:
+        def decorate(fn: Callable[..., object]) -> Callable[..., Any]:
             qualname.impl(types, fn, func or "")
             return fn
 

@@ -192,7 +192,7 @@ def text(tag: str, text: str) -> Any:
 
 def hparams(
     hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_discrete: Any = None
-) -> tuple[object, object, object]:
+) -> tuple[Any, Any, Any]:
     """What describes an experiment, and the begin and end of one run of it.
 
     Raises:

@@ -566,7 +566,7 @@ def _table() -> dict[object, Callable[..., object]]:
     return TABLE
 
 
-def coverage() -> dict[str, object]:
+def coverage() -> dict[str, Any]:
     """What becomes of each overridable function: facts are told by the data, and what has no
     handler is declined."""
     table = _table()

@@ -56,7 +56,7 @@ class Table:
         torch.Tensor, nn.functional and special.
         """
 
-        def declare(handler: Callable[..., object]) -> Callable[..., object]:
+        def declare(handler: Callable[..., object]) -> Callable[..., Any]:
             for name in names:
                 self.special[name] = handler
             return handler

@@ -52,7 +52,7 @@ def lengths_of(pipe: object, sources: Iterable[Any]) -> list[int]:
     raise no_length(pipe)
 
 
-def picked(data: Any, input_col: Any) -> tuple[object, ...]:
+def picked(data: Any, input_col: Any) -> tuple[Any, ...]:
     """The arguments that a function of some columns gets of an item."""
     if input_col is None:
         return (data,)
