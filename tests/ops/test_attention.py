@@ -130,6 +130,18 @@ def test_blocks_give_what_the_whole_gives(
             np.testing.assert_allclose(a, b, 1e-10, 1e-12)
 
 
+def test_one_key_has_all_weight_however_many_queries_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_attention_blocks, "_FROM", 1)
+    monkeypatch.setattr(_attention_blocks, "_IN_A_BLOCK", 64)
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, n, 4, requires_grad=True) for n in (136, 1, 1))
+    torch.nn.functional.scaled_dot_product_attention(q, k, v).sum().backward()
+    assert v.grad.tolist() == [[[136.0] * 4]] * 2
+    assert not q.grad.any() and not k.grad.any()
+
+
 def test_dropout_scales_what_is_kept() -> None:
     torch.manual_seed(0)
     q = k = torch.zeros(1, 2000)

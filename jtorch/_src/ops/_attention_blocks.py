@@ -43,6 +43,8 @@ def blocks_of(query: Array, key: Array) -> Blocks | None:
         return None
     if not all(type(n) is int for n in sizes):
         return None
+    if key.shape[-2] == 1:  # what is kept of a row must not look like its one probability
+        return None
     count, (rows, columns) = math.prod(query.shape[:-2]), (query.shape[-2], key.shape[-2])
     together = _divisor(count, max(1, _IN_A_BLOCK // (rows * columns)))
     most = max(_FEWEST_ROWS, _IN_A_BLOCK // columns)

@@ -307,7 +307,8 @@ def _attention_rule(
             g, residuals[0], q, k, v, attn_mask, keep, is_causal, scale
         )
     grad_mask = None
-    if attn_mask is not None and grad_s is not None and not _no_gradient(attn_mask):
+    if attn_mask is not None and not _no_gradient(attn_mask):
+        assert grad_s is not None  # `compute` gives it for such masks
         grad_mask = unbroadcast(grad_s, attn_mask.shape, attn_mask.dtype)
     return (
         unbroadcast(grad_q, query.shape, query.dtype),
