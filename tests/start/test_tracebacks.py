@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from jtorch._src.start import tracebacks as _tracebacks
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
-import sys, threading, torch
+import os, sys, threading, torch
 from torch import nn
 class Net(nn.Module):
     def __init__(self):
@@ -52,35 +53,47 @@ cases = dict(
     vmap=lambda: torch.vmap(lambda a: a + torch.ones(7))(torch.ones(2, 3)),  # user
     inplace=inplace, hooked=hooked, threaded=threaded, chained=chained,
 )
-cases[sys.argv[1]]()
+for case in sys.argv[1:]:
+    child = os.fork()  # each case ends a process of its own, without another import
+    if not child:
+        cases[case]()
+        sys.exit()
+    print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=sys.stderr, flush=True)
 """
 
+#: Case -> how many frames of ours come after the last of the user's.
+OURS = {"add": 1, "module": 2, "index": 1, "argument": 1, "file": 1, "vmap": 1, "inplace": 1,
+        "hooked": 0, "threaded": 1, "chained": 0}  # fmt: skip
 
-def report(tmp_path: Path, case: str, **environment: str) -> str:
-    path = tmp_path / "program.py"
+
+def reports(folder: Path, *names: str, **environment: str) -> dict[str, str]:
+    """Case -> what its process writes to stderr until it ends as it should."""
+    path = folder / "program.py"
     path.write_text(PROGRAM)
     given = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", **environment}
     run = subprocess.run(
-        [sys.executable, "-m", "jtorch", str(path), case],
+        [sys.executable, "-m", "jtorch", str(path), *names],
         env=given,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert run.returncode == (0 if case == "threaded" else 1)
-    return run.stderr
+    assert run.returncode == 0, run.stderr
+    written = re.split(r"^ended (\d+)\n", run.stderr, flags=re.MULTILINE)
+    assert written[1::2] == ["0" if case == "threaded" else "1" for case in names], run.stderr
+    return dict(zip(names, written[::2], strict=False))
 
 
-@pytest.mark.parametrize(
-    ("case", "ours"),
-    [("add", 1), ("module", 2), ("index", 1), ("argument", 1), ("file", 1), ("vmap", 1),
-     ("inplace", 1), ("hooked", 0), ("threaded", 1),
-     ("chained", 0)],
-)  # fmt: skip
-def test_the_users_line_comes_last_but_one(tmp_path, case, ours) -> None:
-    lines = [line for line in report(tmp_path, case).splitlines() if line.startswith("  File")]
+@pytest.fixture(scope="module")
+def of_all(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return reports(tmp_path_factory.mktemp("programs"), *OURS)
+
+
+@pytest.mark.parametrize("case", OURS)
+def test_the_users_line_comes_last_but_one(of_all: dict[str, str], case: str) -> None:
+    lines = [line for line in of_all[case].splitlines() if line.startswith("  File")]
     users = [i for i, line in enumerate(lines) if "program.py" in line]
-    assert len(lines) - 1 - users[-1] == ours
+    assert len(lines) - 1 - users[-1] == OURS[case]
     last = int(lines[users[-1]].split("line ")[1].split(",")[0])
     assert PROGRAM.splitlines()[last - 1].endswith("# user")
     inside = [
@@ -93,8 +106,8 @@ def test_the_users_line_comes_last_but_one(tmp_path, case, ours) -> None:
 
 
 def test_all_frames_on_request(tmp_path) -> None:
-    assert "running.py" in report(tmp_path, "add", JTORCH_TRACEBACK="full")
-    assert "running.py" not in report(tmp_path, "add", JTORCH_TRACEBACK="short")
+    assert "running.py" in reports(tmp_path, "add", JTORCH_TRACEBACK="full")["add"]
+    assert "running.py" not in reports(tmp_path, "add", JTORCH_TRACEBACK="short")["add"]
     path = tmp_path / "empty.py"
     path.write_text("import torch")
     given = {**os.environ, "PYTHONPATH": str(ROOT), "JTORCH_TRACEBACK": "some"}
