@@ -35,6 +35,8 @@ from ._group_methods import GatherOptions as GatherOptions
 from ._group_methods import ReduceOptions as ReduceOptions
 from ._group_methods import ReduceScatterOptions as ReduceScatterOptions
 from ._group_methods import ScatterOptions as ScatterOptions
+from .barriers import barrier as barrier
+from .barriers import monitored_barrier as monitored_barrier
 from .breakpoints import breakpoint as breakpoint  # noqa: A004
 from .coalescing import _coalescing_manager as _coalescing_manager
 from .collectives import _all_gather_base as _all_gather_base
@@ -47,10 +49,8 @@ from .collectives import all_reduce as all_reduce
 from .collectives import all_reduce_coalesced as all_reduce_coalesced
 from .collectives import all_to_all as all_to_all
 from .collectives import all_to_all_single as all_to_all_single
-from .collectives import barrier as barrier
 from .collectives import broadcast as broadcast
 from .collectives import gather as gather
-from .collectives import monitored_barrier as monitored_barrier
 from .collectives import reduce as reduce
 from .collectives import reduce_scatter as reduce_scatter
 from .collectives import reduce_scatter_single as reduce_scatter_single

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core import Tensor
+from . import _operands as operands
+from . import barriers, point_to_point
 from . import collectives as c
-from . import point_to_point
 from ._arrays import bytes_of, numpy_dtype, taken, written
 from ._backends import ReduceOp
 from ._lanes import folded
@@ -102,13 +103,13 @@ def _several(tensors: Any, name: str) -> list[Tensor]:
         NotImplementedError: for an empty list.
     """
     found = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    c.check_some(found, f"{name}_")
-    c.check_tensors(found, "tensors")
+    operands.check_some(found, f"{name}_")
+    operands.check_tensors(found, "tensors")
     for i, t in enumerate(found[1:]):
         if t.dtype != found[0].dtype:
             words = f"invalid tensor type at index {i} (expected {found[0].dtype}, got {t.dtype})"
             raise RuntimeError(f"ProcessGroupGloo::{name}: {words}")
-    c.check_places(found[1:], found[0], name)
+    operands.check_places(found[1:], found[0], name)
     return found
 
 
@@ -145,7 +146,7 @@ def allreduce(
         for t in each:
             written(t, total.copy())
 
-    task = c.reducing("all_reduce", own, kind, c.shape_words(each[0]))
+    task = c.reducing("all_reduce", own, kind, operands.shape_words(each[0]))
     return start("all_reduce", self, task, write, each, True)
 
 
@@ -167,9 +168,11 @@ def broadcast(self: Any, tensors: Any, opts: Any = 0, timeout: Any = None) -> An
         raise RuntimeError(f"ProcessGroupGloo::broadcast: invalid root tensor: {first}")
     if len(each) == 1:
         return c.broadcast(each[0], group=self, async_op=True, group_src=_root(opts))
-    root = c.root_of(self, None, _root(opts), "broadcast")
+    root = operands.root_of(self, None, _root(opts), "broadcast")
     array = taken(each[first])
-    what = c.what_is_done(f"broadcast from {root}", array.dtype.name, c.shape_words(each[first]))
+    what = operands.what_is_done(
+        f"broadcast from {root}", array.dtype.name, operands.shape_words(each[first])
+    )
 
     def write(data: Any) -> None:
         for t in each:
@@ -225,9 +228,9 @@ def allgather(
                 f"invalid output tensor list at index {i} (expected length {n}, got {len(places)})"
             )
             raise RuntimeError(f"ProcessGroupGloo::allgather: {words}")
-        c.check_places(places, each[0], "allgather")
+        operands.check_places(places, each[0], "allgather")
     array = np.concatenate([taken(t).reshape(-1) for t in each])
-    what = c.what_is_done("all_gather", array.dtype.name)
+    what = operands.what_is_done("all_gather", array.dtype.name)
 
     def write(rows: Any) -> None:
         parts = np.concatenate(rows).view(array.dtype).reshape(n, -1)
@@ -379,12 +382,12 @@ def alltoall_base(
 def barrier(self: Any, opts: Any = None, timeout: Any = None) -> Any:
     """``barrier``."""
     del opts
-    return c.barrier(self, True, timeout=timeout)
+    return barriers.barrier(self, True, timeout=timeout)
 
 
 def monitored_barrier(self: Any, timeout: Any = None, wait_all_ranks: bool = False) -> None:
     """``monitored_barrier``."""
-    c.monitored_barrier(self, timeout, wait_all_ranks)
+    barriers.monitored_barrier(self, timeout, wait_all_ranks)
 
 
 def send(self: Any, tensors: Any, dstRank: int, tag: int) -> Any:

@@ -10,7 +10,7 @@ from collections import Counter
 from types import FrameType
 from typing import Any
 
-from .collectives import barrier
+from .barriers import barrier
 from .group import STATE, get_rank
 
 __all__ = ["breakpoint"]

@@ -12,144 +12,30 @@ import numpy as np
 from .._src.bind.everything import T
 from ..autograd.grad_mode import no_grad
 from ..core import Tensor
-from . import debugging
 from ._arrays import bytes_of, made, numpy_dtype, taken, written
 from ._backends import ReduceOp, operation
 from ._lanes import GATHERED, Disagreement, Ticket, folded
-from .group import GroupMember, ProcessGroup, world
-from .monitoring import wait_for_all
+from .group import ProcessGroup, world
 from .works import Work, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ._lanes import Alone
-
-
-def refuse(name: str, value: object) -> None:
-    """Raises the error of an argument that is no tensor."""
-    raise TypeError(
-        f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
-        f"             but got {type(value)} instead."
-    )
-
-
-def check_tensor(value: object, name: str) -> None:
-    """Refuses what is no tensor.
-
-    Raises:
-        TypeError: for it.
-    """
-    if not isinstance(value, Tensor):
-        refuse(name, value)
-
-
-def check_tensors(values: object, name: str) -> None:
-    """Refuses what is no list of tensors.
-
-    Raises:
-        TypeError: for it.
-    """
-    if not isinstance(values, (list, tuple)) or not all(isinstance(t, Tensor) for t in values):
-        told = (
-            f" with elements of type {[type(v) for v in values]}."
-            if isinstance(values, (list, tuple))
-            else " instead."
-        )
-        raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
-            f"             but got {type(values)}{told}"
-        )
-
-
-def check_same_dtype(*tensors: Any) -> None:
-    """Refuses tensors of several dtypes.
-
-    Raises:
-        ValueError: for them.
-    """
-    flat: list[Tensor] = []
-    for t in tensors:
-        flat += t if isinstance(t, (list, tuple)) else [t]
-    for t in flat[1:]:
-        if t.dtype != flat[0].dtype:
-            raise ValueError(
-                f"Invalid usage of tensors with different dtypesFound {flat[0].dtype} and  "
-                f"{t.dtype}"
-            )
-
-
-def check_places(places: Sequence[Tensor], like: Tensor, name: str) -> None:
-    """Refuses tensors that are to hold others like one, and have another shape.
-
-    Raises:
-        RuntimeError: for the first of them.
-    """
-    for i, t in enumerate(places):
-        if t.shape != like.shape:
-            raise RuntimeError(
-                f"ProcessGroupGloo::{name}: invalid tensor size at index {i} (expected "
-                f"{_sizes(like)}, got {_sizes(t)})"
-            )
-
-
-def _sizes(t: Tensor) -> str:
-    """A shape as PyTorch's C++ code writes it."""
-    return f"({', '.join(map(str, t.shape))})"
-
-
-def outside(group: object) -> bool:
-    """Whether this process is not in the group, and so does nothing."""
-    return (
-        group is not None
-        and not isinstance(group, (ProcessGroup, str))
-        and group == GroupMember.NON_GROUP_MEMBER
-    )
-
-
-def root_of(
-    pg: ProcessGroup, rank: int | None, in_group: int | None, name: str, default: int | None = 0
-) -> int:
-    """The place in the group of a rank that is given as a global or a group rank.
-
-    Raises:
-        ValueError: if both are given, or neither where there is no default, or the group has not
-            that rank.
-        RuntimeError: for a place that the group has not.
-    """
-    if in_group is not None:
-        if rank is not None:
-            raise ValueError("Can't specify both group_rank and global_rank")
-        root = in_group
-    elif rank is None:
-        if default is None:
-            raise ValueError("Must specify global_rank or group_rank")
-        root = default
-    elif pg is GroupMember.WORLD:
-        root = rank
-    elif rank not in pg.ranks:
-        raise ValueError(f"Global rank {rank} is not part of group {pg}")
-    else:
-        root = pg.ranks.index(rank)
-    if not 0 <= root < pg.size():
-        raise RuntimeError(f"ProcessGroupGloo::{name}: invalid root rank: {root}")
-    return root
-
-
-def what_is_done(name: str, *facts: object) -> str:
-    """What the processes must agree on, in words."""
-    return "|".join([name, *map(str, facts)])
-
-
-def shape_words(t: Tensor) -> str:
-    """A tensor's shape, for comparison between processes where ``TORCH_DISTRIBUTED_DEBUG=DETAIL``
-    asks for it."""
-    return str(tuple(t.shape)) if debugging.get_debug_level() == debugging.DebugLevel.DETAIL else ""
-
-
-def averaged(total: np.ndarray, kind: str, processes: int) -> np.ndarray:
-    """The sum, or the mean."""
-    return (total / processes).astype(total.dtype, copy=False) if kind == "avg" else total
+from ._operands import (
+    averaged,
+    check_places,
+    check_same_dtype,
+    check_some,
+    check_tensor,
+    check_tensors,
+    outside,
+    root_of,
+    shape_words,
+    sizes_of,
+    sizes_of_each,
+    what_is_done,
+)
 
 
 def reducing(
@@ -264,27 +150,8 @@ def all_reduced_together(tensors: Any, op: Any, group: object, async_op: bool) -
     def write(total: np.ndarray) -> None:
         _spread(tensors, total)
 
-    task = reducing("all_reduce_coalesced", flat, kind, _each_size(tensors))
+    task = reducing("all_reduce_coalesced", flat, kind, sizes_of_each(tensors))
     return start("all_reduce_coalesced", pg, task, write, list(tensors), async_op)
-
-
-def check_some(tensors: Sequence[Tensor], name: str) -> None:
-    """Refuses an empty list.
-
-    Raises:
-        NotImplementedError: for it, as PyTorch's dispatcher has it.
-    """
-    if not tensors:
-        raise NotImplementedError(
-            "There were no tensor arguments to this function (e.g., you passed an empty list of "
-            f"Tensors), but no fallback function is registered for schema c10d::{name}."
-        )
-
-
-def _each_size(tensors: Sequence[Tensor]) -> str:
-    """How many elements each of several tensors has, for comparison between processes; their shapes
-    where those are compared."""
-    return ", ".join(shape_words(t) or str(t.numel()) for t in tensors)
 
 
 def _spread(tensors: Sequence[Tensor], flat: np.ndarray) -> None:
@@ -481,7 +348,7 @@ def all_gather_coalesced(
             if t.shape != like.shape:
                 raise RuntimeError(
                     f"{words}invalid size of output tensor at index {i} (expected length "
-                    f"{_sizes(like)}, got {_sizes(t)})"
+                    f"{sizes_of(like)}, got {sizes_of(t)})"
                 )
             if t.dtype != like.dtype:
                 raise RuntimeError(
@@ -489,7 +356,9 @@ def all_gather_coalesced(
                     f"{t.type()})"
                 )
     arrays = [taken(t) for t in input_tensor_list]
-    what = what_is_done("all_gather_coalesced", arrays[0].dtype.name, _each_size(input_tensor_list))
+    what = what_is_done(
+        "all_gather_coalesced", arrays[0].dtype.name, sizes_of_each(input_tensor_list)
+    )
     data = np.concatenate([bytes_of(a) for a in arrays])
 
     def write(rows: list[np.ndarray]) -> None:
@@ -766,54 +635,6 @@ def all_to_all_single(
         written(output, np.concatenate(rows).view(dtype))
 
     return start("all_to_all_single", pg, task, write, [output], async_op)
-
-
-def barrier(
-    group: object = None, async_op: bool = False, device_ids: object = None, timeout: object = None
-) -> Work | None:
-    """Waits until all processes of the group have come here.
-
-    Args:
-        device_ids: accepted, for PyTorch's GPU backends.
-        timeout: how long to wait; that of the group if it is None.
-        group: the processes that take part; all if it is None.
-        async_op: return at once with a handle to wait on.
-    """
-    del device_ids
-    if outside(group):
-        return None
-    pg = world(group)
-    if timeout is None:
-        return start(
-            "barrier",
-            pg,
-            lambda lane: lane.round("barrier", None, 0),
-            lambda _: None,
-            None,
-            async_op,
-        )
-    work = start(
-        "barrier", pg, lambda lane: lane.round("barrier", None, 0), lambda _: None, None, True
-    )
-    if async_op:
-        return work
-    assert work is not None
-    work.wait(timeout)
-    return None
-
-
-def monitored_barrier(
-    group: object = None, timeout: Any = None, wait_all_ranks: bool = False
-) -> None:
-    """Waits until all processes of the group have come here; names those that do not.
-
-    Raises:
-        RuntimeError: on rank 0, naming the first rank that has not come in time (all of them with
-            ``wait_all_ranks``); on the others, that rank 0 has not let them go.
-    """
-    if not outside(group):
-        pg = world(group)
-        wait_for_all(pg, pg.timeout if timeout is None else timeout, wait_all_ranks)
 
 
 def _all_gather_base(

@@ -28,6 +28,8 @@ from ._group_methods import GatherOptions as GatherOptions
 from ._group_methods import ReduceOptions as ReduceOptions
 from ._group_methods import ReduceScatterOptions as ReduceScatterOptions
 from ._group_methods import ScatterOptions as ScatterOptions
+from .barriers import barrier as barrier
+from .barriers import monitored_barrier as monitored_barrier
 from .coalescing import _coalescing_manager as _coalescing_manager
 from .collectives import *
 from .constants import default_pg_nccl_timeout as default_pg_nccl_timeout

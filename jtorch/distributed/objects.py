@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core import Tensor
 from ._arrays import made, taken
-from .collectives import outside, root_of
+from ._operands import outside, root_of
 from .group import world
 from .works import start
 

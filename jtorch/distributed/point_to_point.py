@@ -17,8 +17,8 @@ import numpy as np
 
 from ..core import Tensor
 from ._arrays import bytes_of, taken, written
+from ._operands import check_tensor, outside
 from ._wire import Client, Server
-from .collectives import check_tensor, outside
 from .errors import DistBackendError, DistStoreError
 from .group import STATE, ProcessGroup, get_rank, world
 from .works import Work

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jtorch as torch
 
 from .. import objects
-from ..collectives import barrier
+from ..barriers import barrier
 from ..group import get_global_rank, get_rank, get_world_size
 from ..tensor import DTensor
 from .api import CheckpointException, _is_wrapped_exception, _wrap_exception
