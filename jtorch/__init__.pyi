@@ -2119,6 +2119,8 @@ def _neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
 def _sample_dirichlet(self: Tensor, generator: Generator | None = None) -> Tensor:
     """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold the concentrations."""
+def _scaled_mm(self: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None, scale_result: Tensor | None = None, out_dtype: _dtype | None = None, use_fast_accum: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """``(self * scale_a) @ (mat2 * scale_b) + bias`` for matrices of eight-bit floats, computed in float32 and rounded ..."""
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: _dtype) -> Tensor:
     """The gradient of ``softmax``'s operand, from that of its result and the result."""
 def _standard_gamma(self: Tensor, generator: Generator | None = None) -> Tensor:

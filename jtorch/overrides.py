@@ -94,7 +94,7 @@ _IGNORED_BY_CHOICE = {
             mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d
             mkldnn_rnn_layer parse_ir parse_schema parse_type_comment promote_types quantized_gru
             quantized_lstm result_type unify_type_list""",
-        "torch.nn.functional": """scaled_grouped_mm scaled_mm""",
+        "torch.nn.functional": """scaled_grouped_mm""",
         "torch.Tensor": """__dir__ __hash__ __init__ __new__ _dtensor__new__ _philox_normal_
             _philox_uniform_ _reduce_ex_internal _rev_view_func_unsafe _to_sparse _to_sparse_bsc
             _to_sparse_bsr _to_sparse_csc _to_sparse_csr _view_func _view_func_unsafe new_empty

@@ -238,8 +238,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Any, attn_ma
     """``softmax(query @ key.T * scale + attn_mask) @ value``, the probabilities dropped out with ``dropout_p``."""
 def scaled_grouped_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Tensor | None = None, offs: Any = None, output_dtype: Any = ..., contraction_dim: Any = (), use_fast_accum: Any = False) -> Tensor:
     """Not offered: it multiplies float8 blocks by their scales in one CUDA kernel; multiply by the scales and use matmul ..."""
-def scaled_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Tensor | None = None, output_dtype: Any = ..., contraction_dim: Any = (), use_fast_accum: Any = False) -> Tensor:
-    """Not offered: it multiplies float8 blocks by their scales in one CUDA kernel; multiply by the scales and use matmul ..."""
+def scaled_mm(mat_a: Tensor, mat_b: Tensor, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Tensor | None = None, output_dtype: _dtype | None = ..., contraction_dim: Any = (), use_fast_accum: _bool = False) -> Tensor:
+    """The product of two matrices of eight-bit floats that are scaled: ``(mat_a * scale_a) @ (mat_b * scale_b) + bias``, ..."""
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1."""
 def selu_(input: Tensor) -> Tensor:

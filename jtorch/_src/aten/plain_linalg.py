@@ -1,12 +1,12 @@
-"""Kernels of the inner operators of linear algebra, Fourier transforms and windows, on plain
-tensors."""
+"""Kernels of the inner operators of linear algebra, products, Fourier transforms and windows, on
+plain tensors."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...core import Tensor
-from ..bind.everything import FFT, L, T
+from ..bind.everything import FFT, F, L, T
 from ..facts.errors import LinAlgError
 from .kernels import kernel
 from .overloads import aten
@@ -31,6 +31,13 @@ _FAILURES = {
     "zero. If you still want to perform the factorization, consider calling "
     "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
 }
+
+
+@kernel(A._grouped_mm)
+def _grouped_mm(
+    self: Tensor, mat2: Tensor, offs: Any = None, bias: Any = None, out_dtype: Any = None
+) -> Any:
+    return F.grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
 
 
 @kernel(A._linalg_check_errors)

@@ -123,6 +123,13 @@ def _pair(a: Any, b: Tensor, summed: Sequence[int]) -> Any:
     return A.permute.default(A.view.default(A.bmm.default(first, second), out), back)
 
 
+@route("nn.functional.grouped_mm")
+def _grouped_mm(
+    mat_a: Tensor, mat_b: Tensor, *, offs: Any = None, bias: Any = None, out_dtype: Any = None
+) -> Any:
+    return A._grouped_mm(mat_a, mat_b, offs, bias, out_dtype)
+
+
 @route(T.einsum, "functional.einsum")
 def einsum(*args: Any) -> Any:
     """Permutations and ``bmm``, operands in the order that ``opt_einsum`` finds."""

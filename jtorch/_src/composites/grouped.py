@@ -6,7 +6,15 @@ from typing import Any
 
 from ...core import Tensor
 from ..bind.cores import composite
-from ..bind.everything import T
+from ..bind.everything import _C, T
+from ..ops.scaled_products import check_grouped
+from .filling import is_example, is_traced
+
+
+def _readable(offs: Tensor) -> bool:
+    """Whether the program may look where groups end: no transformation runs that does not know."""
+    known = type(offs) is Tensor and not offs.is_meta
+    return known and not is_example(offs) and not is_traced(offs)
 
 
 def _edges(offs: Tensor) -> list[tuple[int, int]]:
@@ -32,6 +40,9 @@ def grouped_mm(
 
     Rows beyond the last group are zero.
 
+    Where groups end is read, so that each group's product takes its own time; where it cannot be
+    read (``jax.jit``, ``vmap``, exports) each takes as long as one with all rows.
+
     Raises:
         RuntimeError: if ``offs`` is missing or not wanted, shapes do not fit, there is a bias, or
             ``out_dtype`` is another dtype.
@@ -45,29 +56,14 @@ def grouped_mm(
                 [2., 2.],
                 [2., 2.]])
     """
-    for name, t in (("mat_a", mat_a), ("mat_b", mat_b)):
-        if t.dim() not in (2, 3):
-            raise RuntimeError(f"{name} has to be 2 or 3d")
-    if (offs is not None) != (mat_a.dim() == 2 or mat_b.dim() == 2):
-        raise RuntimeError(
-            "Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d"
-        )
-    if mat_a.shape[-1] != mat_b.shape[-2]:
-        raise RuntimeError("contraction dimension of mat_a and mat_b must match")
-    if bias is not None:
-        raise RuntimeError("Bias not supported yet")
-    if out_dtype is not None and out_dtype is not mat_a.dtype:
-        raise RuntimeError("Grouped gemm output dtype must match `mat_a` dtype")
+    check_grouped(mat_a, mat_b, offs, bias, out_dtype)
     if offs is None:
         return mat_a @ mat_b
+    if not _readable(offs):
+        return _C._grouped_mm(mat_a, mat_b, offs)
     edges = _edges(offs)
     if mat_a.dim() == 2 and mat_b.dim() == 2:
         return T.stack([mat_a[:, a:b] @ mat_b[a:b] for a, b in edges])
-    groups = (mat_b if mat_a.dim() == 2 else mat_a).shape[0]
-    if groups != len(edges):
-        raise RuntimeError(
-            "batched dimension of the 3d matrix has to match the number of groups in offs"
-        )
     if mat_a.dim() == 2:
         parts, cut, total = (
             [mat_a[a:b] @ mat_b[g] for g, (a, b) in enumerate(edges)],

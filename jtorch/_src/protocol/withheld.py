@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: Functions that PyTorch writes in Python and that do not ask themselves: the functions in C++ that
 #: they call do.
 SIMPLE_WRAPPERS = frozenset(
-    f"torch.nn.functional.{name}" for name in ("scaled_grouped_mm", "scaled_mm", "sigmoid", "tanh")
+    f"torch.nn.functional.{name}" for name in ("scaled_grouped_mm", "sigmoid", "tanh")
 )
 
 

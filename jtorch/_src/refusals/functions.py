@@ -209,8 +209,6 @@ pin_memory=False, requires_grad=False)
         Tensor._reduce_ex_internal(self, proto)
     """,
     _SCALED: f"""
-        nn.functional.scaled_mm({_SCALES}, output_dtype=bfloat16, contraction_dim=(), \
-use_fast_accum=False)
         nn.functional.scaled_grouped_mm({_SCALES}, offs=None, output_dtype=bfloat16, \
 contraction_dim=(), use_fast_accum=False)
     """,

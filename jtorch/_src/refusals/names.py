@@ -197,7 +197,7 @@ _LINES: dict[str, str] = {
             _efficientzerotensor(default) tensor _foreach_add_(Scalar List ScalarList Tensor
             overloads) _foreach_div(Scalar List ScalarList Tensor overloads)
             _foreach_maximum_(Scalar List ScalarList overloads) _pin_memory(default)
-            _sparse_addmm(default) _sparse_mm_reduce_impl(default) _grouped_mm(default)
+            _sparse_addmm(default) _sparse_mm_reduce_impl(default)
             _scaled_dot_product_cudnn_attention(default)
             _scaled_dot_product_cudnn_attention_backward(default)
             _scaled_dot_product_flash_attention(default)
@@ -251,7 +251,7 @@ _LINES: dict[str, str] = {
         _subclasses.meta_utils: MetaConverter(meta_tensor)
     """,
     reasons.MM: """
-        : _scaled_mm _weight_int4pack_mm _convert_weight_to_int4pack _dyn_quant_matmul_4bit
+        : _weight_int4pack_mm _convert_weight_to_int4pack _dyn_quant_matmul_4bit
     """,
     reasons.NUMA: """
         numa.binding: maybe_wrap_command_args_with_numa_binding
