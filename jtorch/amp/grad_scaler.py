@@ -33,6 +33,9 @@ class GradScaler:
     Steps whose gradients are not finite are skipped, and the scale is adapted.
     """
 
+    #: Whether gradients may be in float16 when they are unscaled.
+    _takes_halves = False
+
     def __init__(
         self,
         device: str = "cuda",
@@ -145,7 +148,9 @@ class GradScaler:
             raise RuntimeError("unscale_() is being called after step().")
         inverse = scale.double().reciprocal().float()
         found_inf = torch.full((), 0.0, dtype=torch.float32, device=scale.device)
-        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, found_inf, False)
+        state["found_inf_per_device"] = self._unscale_grads_(
+            optimizer, inverse, found_inf, self._takes_halves
+        )
         state["stage"] = OptState.UNSCALED
 
     def _maybe_opt_step(

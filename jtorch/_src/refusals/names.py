@@ -20,7 +20,6 @@ _LINES: dict[str, str] = {
     """,
     reasons.SHARDED: """
         distributed.fsdp: FlatParameter DataParallelMeshDims
-        distributed.fsdp.sharded_grad_scaler: ShardedGradScaler
         distributed.fsdp._traversal_utils: _get_fsdp_states _get_fsdp_handles
         distributed.fsdp._common_utils: _FSDPState
         distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params

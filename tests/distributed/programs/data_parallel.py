@@ -11,6 +11,7 @@ from jtorch import nn
 from jtorch.distributed import _lanes
 from jtorch.distributed._composable import replicate
 from jtorch.distributed.device_mesh import init_device_mesh
+from jtorch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 from jtorch.distributed.tensor import distribute_module
 from jtorch.nn.parallel import DistributedDataParallel as DDP
 from jtorch.utils.flop_counter import FlopCounterMode
@@ -738,6 +739,29 @@ def check_meshes() -> None:
     model(mine(data())).sum().backward()
     with raises(RuntimeError, "found 4 ranks"):
         init_device_mesh("cpu", (2, 2))
+
+
+def check_all_skip_a_step_if_one_found_an_infinity() -> None:
+    own = nn.Parameter(torch.ones(2))  # each process has another part
+    opt = torch.optim.SGD([own], 1.0)
+    scaler = ShardedGradScaler("cpu", init_scale=4.0, growth_interval=1)
+    for bad, value, scale in ((True, 1.0, 2.0), (False, 0.0, 4.0)):
+        opt.zero_grad()
+        scaler.scale(own.sum()).backward()
+        if bad and RANK == 1:
+            own.grad[0] = float("inf")
+        scaler.step(opt)
+        scaler.update()
+        assert own.tolist() == [value, value] and scaler.get_scale() == scale
+    alone = ShardedGradScaler("cpu", init_scale=4.0, process_group=dist.new_subgroups(1)[0])
+    alone.scale(own.sum()).backward()
+    own.grad.fill_(float("inf") if RANK == 1 else 4.0)
+    alone.step(opt)
+    assert own.tolist() == ([0.0, 0.0] if RANK == 1 else [-1.0, -1.0])
+    half = nn.Parameter(torch.ones(2, dtype=torch.float16))
+    half.grad = torch.full((2,), 8.0, dtype=torch.float16)
+    alone.unscale_(torch.optim.SGD([half], 1.0))
+    assert half.grad.tolist() == [2.0, 2.0]
 
 
 def check_a_rank_may_read_values_alone() -> None:
