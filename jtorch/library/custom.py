@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jtorch as torch
 
 from .._src.facts.errors import not_offered
-from . import registry
+from . import registry, texts
 from .kernels import JaxKernel
 from .registry import UserOverload
 from .schemas import infer_schema
@@ -128,7 +128,7 @@ class CustomOpDef:
                 f"{schema}. Please create a functional operator and register an autograd formula "
                 "for that."
             )
-        registry.refuse_named_tensors(schema, str(schema), "register_autograd")
+        texts.refuse_named_tensors(schema, str(schema), "register_autograd")
         self._user.rule = (backward, setup_context)
 
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
@@ -192,10 +192,10 @@ def custom_op(
     """
 
     def define(fn: Callable[..., object]) -> CustomOpDef:
-        namespace, opname, _ = registry.split_name(name)
+        namespace, opname, _ = texts.split_name(name)
         text = schema if schema is not None else infer_schema(fn, mutates_args=mutates_args)
-        registry.refuse_named_tensors(
-            registry.parsed(namespace, f"{opname}{text}"), f"{opname}{text}", "custom_op"
+        texts.refuse_named_tensors(
+            texts.parsed(namespace, f"{opname}{text}"), f"{opname}{text}", "custom_op"
         )
         made = CustomOpDef(namespace, opname, text, fn, tags)
         expected = set() if isinstance(mutates_args, str) else set(mutates_args)
@@ -243,7 +243,7 @@ def jax_op(
     """
 
     def define(fn: Callable[..., Any]) -> CustomOpDef:
-        namespace, opname, _ = registry.split_name(name)
+        namespace, opname, _ = texts.split_name(name)
         made = CustomOpDef(
             namespace,
             opname,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._src.facts.errors import not_offered
-from . import overriding, registry
+from . import overriding, registry, texts
 from .custom import CustomOpDef
 from .kernels import JaxKernel
 from .registry import KEYS, UserOverload
@@ -215,7 +215,7 @@ def define(
             "define(qualname, schema): expected qualname to be instance of str, got "
             f"{type(qualname)}"
         )
-    namespace, name, overload = registry.split_name(qualname)
+    namespace, name, overload = texts.split_name(qualname)
     if not isinstance(schema, str) or not re.fullmatch(r"\s*\(.*\) -> .*", schema, re.DOTALL):
         raise ValueError(
             'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> '
@@ -352,7 +352,7 @@ def register_autograd(
             f"{schema}. Please create a functional operator and register an autograd formula for "
             "that."
         )
-    registry.refuse_named_tensors(schema, str(schema), "register_autograd")
+    texts.refuse_named_tensors(schema, str(schema), "register_autograd")
     overload.user.rule = (backward, setup_context)
 
 
@@ -362,7 +362,7 @@ def register_vmap(
     """The rule of an operator for ``vmap``: see ``CustomOpDef.register_vmap``; also a decorator."""
     del lib
     overload = registry.found(op)
-    registry.refuse_named_tensors(overload._schema, str(overload._schema), "register_vmap")
+    texts.refuse_named_tensors(overload._schema, str(overload._schema), "register_vmap")
 
     def register(fn: Callable[..., object]) -> None:
         overload.user.vmap = fn

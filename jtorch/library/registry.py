@@ -7,7 +7,6 @@ follow from a JAX kernel where they are not given.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from .._C._functorch import is_batchedtensor
 from .._src.aten.calling import call, operands
 from .._src.aten.overloads import OpOverload, OpOverloadPacket, fits, namespace_of
 from .._src.aten.recording import Rule
-from .._src.aten.schema import Schema
 from .._src.aten.state import STATE, modes_off
 from .._src.engine import Lifted
 from ..autograd import traced_function
@@ -32,7 +30,8 @@ if TYPE_CHECKING:
 
     from .._src.facts.kinds import Arguments, Function, Keywords, Operands, Row, Tree, Values
     from ..autograd.function_node import FunctionCtx
-
+from .recording import Noted, Unknown, function_of, memory_of, nested_as, no_formula
+from .texts import as_written, check_types, split_name
 
 #: Device types as dispatch keys name them.
 KEYS = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps", "XLA": "xla", "Meta": "meta"}
@@ -100,98 +99,10 @@ class UserPacket(OpOverloadPacket):
         )
 
 
-def split_name(qualname: str) -> tuple[str, str, str]:
-    """Namespace, name and overload of ``"ns::name.overload"``.
-
-    Raises:
-        ValueError: for another form.
-    """
-    parts = qualname.split("::")
-    if len(parts) != 2 or not all(parts):
-        raise ValueError(
-            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The '
-            "qualname passed to the torch.library APIs "
-            "must consist of a namespace and a name, e.g. aten::sin"
-        )
-    name, _, overload = parts[1].partition(".")
-    return parts[0], name, overload or "default"
-
-
 def lookup(namespace: str, name: str) -> UserPacket | None:
     """The user operator of that name, with all its overloads; None if there is none."""
     found = namespace_of(namespace).__dict__.get(name)
     return found if isinstance(found, UserPacket) else None
-
-
-def _as_written(text: str) -> str:
-    """A schema with the spaces that schemas are printed with, those in words as they are."""
-    parts = re.split(r"""("[^"]*"|'[^']*')""", text.strip())
-    for i in range(0, len(parts), 2):
-        part = re.sub(r"\s*=\s*", "=", re.sub(r"\s+", " ", parts[i]))
-        part = re.sub(r"\s*,\s*", ", ", re.sub(r"\s*->\s*", " -> ", part))
-        parts[i] = re.sub(
-            r"(?<=\()\s+|\s+(?=\))", "", re.sub(r"(?<=[?\]])(?=[a-zA-Z_])", " ", part)
-        )
-    return "".join(parts)
-
-
-def parsed(namespace: str, text: str) -> Schema:
-    """A schema that may have been written with other spaces."""
-    return Schema(_as_written(text), namespace)
-
-
-#: The words that types of parameters and results begin with. (Classes of TorchScript are none that
-#: anything could give.)
-_TYPES = frozenset(
-    "Tensor SymInt SymBool int float bool str complex Scalar ScalarType Layout Device DeviceIndex "
-    "MemoryFormat Storage Stream QScheme Generator Quantizer ConstQuantizerPtr Dict Union Future "
-    "Await RRef Any AnyEnumType AnyClassType None NoneType Capsule __torch__".split()
-)
-
-_INSTEAD = {
-    "int64_t": "Use `SymInt` or `int` instead of `int64_t` in an operator's schema string. "
-    "`SymInt` corresponds to c10::SymInt in C++ while `int` in schema corresponds to "
-    "the int64_t type in C++.",
-    "double": (
-        "Use `float` instead of `double` in an operator's schema string. `float` in schema "
-        "corresponds to the double type in C++"
-    ),
-}
-
-
-def _check_types(text: str) -> None:
-    """Refuses a schema, as it was written, with types that there are not.
-
-    Raises:
-        RuntimeError: naming the place of the first one.
-    """
-    schema = Schema(_as_written(text))
-    for item in (*schema.arguments, *schema.returns):
-        word = re.match(r"\w+", item.type)
-        if word is None or word[0] in _TYPES:
-            continue
-        place = re.search(rf"(?<=[(,>]){word[0]}\b|(?<=[(,>] ){word[0]}\b", text)
-        start = 0 if place is None else place.start()
-        why = _INSTEAD.get(word[0]) or (
-            "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, "
-            "bool, Scalar; for a full list, please see "
-            "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
-        )
-        raise RuntimeError(f"\n{why}:\n{text}\n{' ' * start}{'~' * len(word[0])} <--- HERE\n")
-
-
-def refuse_named_tensors(schema: Schema, text: str, what: str) -> None:
-    """Refuses operators with tensors that are given by name alone, as ``text`` shows.
-
-    Raises:
-        NotImplementedError: if there are some.
-    """
-    if any(a.kwarg_only and a.is_tensor for a in schema.arguments):
-        please = "Please" if what == "custom_op" else "In the original definition of the op, please"
-        raise NotImplementedError(
-            f"{what} with kwarg-only Tensor args. {please} make your tensors not kwarg-only. Got: "
-            f"{text}"
-        )
 
 
 def define(namespace: str, text: str, tags: Any = ()) -> UserOverload:
@@ -201,11 +112,11 @@ def define(namespace: str, text: str, tags: Any = ()) -> UserOverload:
     Raises:
         RuntimeError: if there is one of that name already, or for types that there are not.
     """
-    given, text = text, _as_written(text)
+    given, text = text, as_written(text)
     head = text.partition("(")[0].strip()
     if not head or "->" not in text:
         raise RuntimeError(f"{text!r} is no schema: expected name(arguments) -> results")
-    _check_types(given)
+    check_types(given)
     name, _, overload = head.partition(".")
     overload = overload or "default"
     owner = namespace_of(namespace)
@@ -322,7 +233,7 @@ class UserOp:
         self.opaque = False
         overload.kernel = self.run
         overload.derivative = self._derivative()
-        self.function = _function_of(self)
+        self.function = function_of(self)
 
     # ---- calling ---------------------------------------------------------------------------------
 
@@ -374,7 +285,7 @@ class UserOp:
             [len(v) if isinstance(v, (list, tuple)) else None for v in values], *flat
         )
         if self.returns_lists:
-            return tuple(_nested(out[0], out[1:]))
+            return tuple(nested_as(out[0], out[1:]))
         return list(out) if self.returns_list and isinstance(out, tuple) else out
 
     def _remembered(self, values: list[object]) -> bool:
@@ -406,7 +317,7 @@ class UserOp:
                 or not (x.dtype.is_floating_point or x.dtype.is_complex)
             ):
                 return x
-            return _Unknown.apply(
+            return Unknown.apply(
                 no_formula(self.overload),
                 x,
                 *[t for t in operands(self.overload, values) if t.requires_grad],
@@ -543,11 +454,11 @@ class UserOp:
                     f"{self.overload._name}: the operator has changed an argument in place that "
                     "its schema does not declare to be mutated; name it in mutates_args."
                 )
-        seen = [_memory(t) for t in tensors]
+        seen = [memory_of(t) for t in tensors]
         for t in out if isinstance(out, (tuple, list)) else (out,):
             if not isinstance(t, Tensor):
                 continue
-            here = _memory(t)
+            here = memory_of(t)
             if any(here is x for x in seen):
                 raise RuntimeError(
                     f"{self.overload._opname} (with implementation in {self.where}): The output of "
@@ -603,7 +514,7 @@ class UserOp:
 
     # ---- derivatives -----------------------------------------------------------------------------
 
-    def gradients(self, ctx: FunctionCtx | _Noted, grads: Sequence[object]) -> Row:
+    def gradients(self, ctx: FunctionCtx | Noted, grads: Sequence[object]) -> Row:
         """What the registered ``backward`` gives: one for each argument.
 
         Raises:
@@ -614,7 +525,7 @@ class UserOp:
         got = self.rule[0](ctx, *grads)
         return got if isinstance(got, tuple) else (got,)
 
-    def set_up(self, ctx: FunctionCtx | _Noted, values: Sequence[object], output: object) -> None:
+    def set_up(self, ctx: FunctionCtx | Noted, values: Sequence[object], output: object) -> None:
         """Calls the registered ``setup_context``, if there is one."""
         if self.rule is None or self.rule[1] is None:
             return
@@ -639,196 +550,10 @@ class UserOp:
 
         def formula(grads: list[object], *given: object) -> Any:
             values, outs = list(given[: len(schema.arguments)]), given[len(schema.arguments) :]
-            ctx = _Noted()
+            ctx = Noted()
             self.set_up(ctx, values, outs[0] if len(outs) == 1 else tuple(outs))
             got = self.gradients(ctx, grads)
             chosen = tuple([got[i] if i < len(got) else None for i in schema.tensors])
             return chosen if len(names) > 1 else chosen[0]
 
         return Rule([(names, formula, uses)], None)
-
-
-def no_formula(overload: UserOverload) -> str:
-    """The words for an operator whose derivative nobody registered."""
-    return (
-        f"Trying to backward through {overload} but no autograd formula was registered. Please use "
-        "register_autograd to add one."
-    )
-
-
-class _Unknown(torch.autograd.Function):
-    """A result of a kernel whose gradient nobody knows."""
-
-    @staticmethod
-    # the operands get the history
-    def forward(ctx: Any, words: str, result: Tensor, *operands: Tensor) -> Tensor:
-        ctx.words = words
-        return result.view_as(result)
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, *grads: object) -> Any:
-        raise RuntimeError(ctx.words)
-
-
-def _memory(t: Tensor) -> Tensor | int:
-    """What two tensors that share memory have in common."""
-    return t._al.storage.address if t._al is not None else t
-
-
-class _Noted:
-    """A context for a derivative that is made of operators."""
-
-    needs_input_grad: tuple[bool, ...] = ()
-    saved_tensors: tuple[Any, ...] = ()
-
-    def save_for_backward(self, *tensors: object) -> None:
-        """Keeps tensors."""
-        self.saved_tensors = tensors
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Without effect: what is missing comes as zeros."""
-
-    def mark_non_differentiable(self, *tensors: object) -> None:
-        """Without effect here."""
-
-
-def _function_of(op: UserOp) -> type:
-    """The ``autograd.Function`` that records a call of the operator."""
-    overload = op.overload
-
-    def forward(counts: list[int | None], *flat: object) -> Any:
-        out = op.compute(op.regroup(counts, flat))
-        if op.returns_lists:  # Function sees tensors among its results only
-            return _spread(out)
-        return tuple(out) if isinstance(out, list) else out
-
-    def setup_context(ctx: Any, inputs: Arguments, output: Tree) -> None:
-        counts, flat = inputs[0], inputs[1:]
-        ctx._counts = counts
-        all_needs = ctx.needs_input_grad[1:]
-        ctx.needs_input_grad = _grouped(op, counts, all_needs)
-        if op.returns_lists:
-            ctx._lengths = output[0]
-            output = tuple(_nested(output[0], output[1:]))
-        values = op.regroup(counts, flat)
-        ctx._needed = _given(overload, values)
-        op.set_up(
-            ctx, values, list(output) if op.returns_list and isinstance(output, tuple) else output
-        )
-
-    def backward(ctx: FunctionCtx, *grads: object) -> tuple[Tensor | None, ...]:
-        if op.returns_lists:
-            grads = tuple(_nested(ctx._lengths, grads[1:]))
-        got = op.gradients(ctx, (list(grads),) if op.returns_list else grads)
-        arguments = overload._schema.arguments
-        if len(got) < ctx._needed:
-            raise RuntimeError(
-                f"{overload}: the registered backward returned an incorrect number of gradients "
-                f"(expected {len(arguments)}, got {len(got)})"
-            )
-        for place, g in enumerate(got[len(arguments) :], len(arguments) + 1):
-            if g is not None:
-                raise RuntimeError(
-                    f"function {name}Backward returned a gradient different than None at position "
-                    f"{place}, but the corresponding forward input was not a Variable"
-                )
-        got = (*got[: len(arguments)], *[None] * (len(arguments) - len(got)))
-        flat: list[Any] = [None]
-        for count, a, g in zip(ctx._counts, arguments, got, strict=True):
-            if count is not None and a.type.startswith("Tensor"):
-                flat.extend([None] * count if g is None else g)
-            else:
-                flat.append(g)
-        return tuple(flat)
-
-    def vmap(
-        info: object, in_dims: tuple[object, ...], counts: Sequence[int | None], *flat: object
-    ) -> object:
-        out, dims = over_examples(op, info, in_dims[1:], counts, flat)
-        if not op.returns_lists:
-            return out, dims
-        spread = _spread(out)
-        if isinstance(dims, (list, tuple)):
-            return spread, (None, *_spread(dims)[1:])
-        return spread, (None, *[dims] * (len(spread) - 1))
-
-    plain: dict[str, Any] = {
-        "forward": forward,
-        "setup_context": setup_context,
-        "backward": backward,
-        "vmap": vmap,
-    }
-    name = f"GeneratedBackwardFor_{overload._namespace}_{overload._opname}_{overload._overloadname}"
-    methods = {n: staticmethod(f) for n, f in plain.items()}
-    kind: Any = type(torch.autograd.Function)
-    return kind(name, (torch.autograd.Function,), methods)
-
-
-def _given(overload: UserOverload, values: Sequence[object]) -> int:
-    """How many arguments PyTorch hands to the kernel by position: the last ones that have their
-    default values are left out."""
-    many = overload._schema.count
-    while many:
-        last, value = overload._schema.arguments[many - 1], values[many - 1]
-        if (
-            not last.has_default_value()
-            or isinstance(value, torch.Tensor)
-            or value != last.default_value
-        ):
-            break
-        many -= 1
-    return many
-
-
-def _spread(results: Sequence[object]) -> Row:
-    """How long the lists among several results are (None for what is no list), and all of them one
-    by one."""
-    lengths = tuple([len(x) if isinstance(x, (list, tuple)) else None for x in results])
-    flat = [t for x in results for t in (x if isinstance(x, (list, tuple)) else (x,))]
-    return (lengths, *flat)
-
-
-def _nested(lengths: Sequence[int | None], flat: Sequence[object]) -> list[object]:
-    """The inverse of ``_spread``."""
-    rest = iter(flat)
-    return [next(rest) if n is None else [next(rest) for _ in range(n)] for n in lengths]
-
-
-def _grouped(
-    op: UserOp, counts: Sequence[int | None], flat: Sequence[object]
-) -> tuple[object, ...]:
-    return tuple(op.regroup(counts, flat))
-
-
-def over_examples(
-    op: UserOp, info: Any, in_dims: Sequence[Any], counts: Sequence[int | None], flat: Operands
-) -> Row:
-    """The operator for a batch: by its own rule, by its JAX kernel, or example by example."""
-    values = op.regroup(counts, flat)
-    if op.vmap is not None:
-        dims = tuple(op.regroup(counts, in_dims))[: op.overload._schema.count]
-        args, kwargs = op.given(values)
-        return op.vmap(info, dims, *args, **kwargs)
-    if op.jax is not None and op.kernel_for(values) is None:
-        mapped = torch.func.vmap(
-            lambda *examples: _tupled(op.jax(op.regroup(counts, examples))),  # type: ignore[misc]
-            in_dims=tuple(in_dims),
-        )
-        return mapped(*flat), 0
-    if op.returns_lists:
-        name = f"{op.overload._namespace}::{op.overload._opname}"
-        raise RuntimeError(
-            f"Batching rule not implemented for {name}. We could not generate a fallback."
-        )
-    rows = []
-    for i in range(info.batch_size):
-        example = [x if d is None else x.select(d, i) for x, d in zip(flat, in_dims, strict=True)]
-        args, kwargs = op.given(op.regroup(counts, example))
-        rows.append(op.overload(*args, **kwargs))
-    if isinstance(rows[0], (tuple, list)):
-        return tuple([torch.stack(column) for column in zip(*rows, strict=True)]), 0
-    return torch.stack(rows), 0
-
-
-def _tupled(out: object) -> object:
-    return tuple(out) if isinstance(out, list) else out
