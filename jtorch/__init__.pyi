@@ -386,7 +386,7 @@ class Tensor:
     def grad(self, value: Any) -> None: ...
     @property
     def grad_dtype(self) -> Any:
-        """The dtype of gradients that are added to ``grad``: that of the tensor."""
+        """The dtype to which gradients of a leaf are converted before they are added up: that of the tensor, unless another ..."""
     @grad_dtype.setter
     def grad_dtype(self, value: Any) -> None: ...
     @property

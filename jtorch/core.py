@@ -131,6 +131,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     _ver: int = 0
     _hooks: Any = None
     _post_hooks: Any = None
+    _grad_kind: object = None  # the dtype of its gradients where it is another, False for any
     _end: object = None
     _retains: bool = False
     _address: int = 0

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 #: Whether a leaf was ever given a hook: only then must a walk find out when a leaf's gradient is
 #: complete.
 WATCHED: list[bool] = [False]
+#: How often a leaf was told of which dtype its gradients are to be.
+KINDS: list[int] = [0]
 #: Held while a gradient is added to a leaf's.
 LOCK = THREADS.new_lock()
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._src.engine import SPECIAL, Value, record
+from .._src.facts.dtypes import promote_types
 from .._src.facts.errors import not_offered
 from .._src.facts.layouts import is_dense
 from .._src.facts.size import SYMBOLIC, Size
@@ -352,6 +353,8 @@ def accumulate(leaf: Tensor, grad: object, create_graph: bool) -> None:
         # a wrapper's own code runs, so that no lock is held
         leaf._grad = walking.added(have, t, create_graph)
     else:
+        if have is not None and leaf._grad_kind is not None and have.dtype is not t.dtype:
+            t = t.to(have.dtype)
         _add_to(leaf, t, create_graph)
     if leaf._post_hooks:
         _run_post_hooks(leaf)
@@ -557,6 +560,24 @@ def _replaced(
 
 
 _Task.hooks = _Hooks
+
+
+def _convert(task: _Task, grad: Tree, kind: Any, have: Any) -> Tree:
+    """A gradient in the dtype that a leaf wants, or where it wants any, in one that has its numbers
+    and those of the gradient which it has been given already, which is converted, too."""
+    t = _tensor(grad, task.create_graph)
+    dtype = kind or t.dtype
+    if not kind and have is not None:
+        before = _tensor(have[1], task.create_graph)
+        dtype = promote_types(before.dtype, t.dtype)
+        have[1] = _convert(task, have[1], dtype, None)
+    if t.dtype is dtype:
+        return grad
+    t = t.to(dtype)
+    return t if isinstance(grad, Tensor) else _item(t, task.create_graph)
+
+
+_Task.convert = staticmethod(_convert)
 
 
 def retain(t: Tensor) -> None:

@@ -432,7 +432,8 @@ class FunctionNode(Node):
             if edge is None or g is None:
                 result.append(None)
                 continue
-            g = _fitted(name, i, g, aval)
+            free = type(edge) is not tuple and edge._grad_kind is not None
+            g = _fitted(name, i, g, aval, free)
             t = self.laid_inputs.get(i)
             result.append(
                 g
@@ -478,8 +479,8 @@ def _backward_of(function: type) -> Function:
     return function.vjp if vjp else function.backward if backward else base.backward
 
 
-def _fitted(name: str | None, i: int, g: Tensor, aval: Any) -> Tensor:
-    """A gradient in its input's shape and dtype."""
+def _fitted(name: str | None, i: int, g: Tensor, aval: Any, free: bool) -> Tensor:
+    """A gradient in its input's shape, and in its dtype unless it is ``free``."""
     shape, wanted = tuple(g._aval.shape), tuple(aval.shape)
     if shape != wanted and SYMBOLIC:  # sizes that are equal for all that is known of them
         shape, wanted = visible(shape), visible(wanted)
@@ -496,7 +497,7 @@ def _fitted(name: str | None, i: int, g: Tensor, aval: Any) -> Tensor:
             *[k + lead for k, n in enumerate(wanted) if n == 1 and shape[k + lead] != 1],
         ]
         g = g.sum(axes).reshape(wanted)
-    if g._aval.torch_dtype is not aval.torch_dtype:
+    if g._aval.torch_dtype is not aval.torch_dtype and not free:
         g = g.to(aval.torch_dtype) if type(g) in LAYOUTS else converted(g, aval.torch_dtype)
     return g
 

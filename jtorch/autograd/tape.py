@@ -511,6 +511,7 @@ class _Task:
     """
 
     hooks: Any  # runs hooks of nodes, which see tensors: set by the module above
+    convert: Any  # to the dtype that a leaf wants: set there, too
 
     def __init__(self, create_graph: bool, keep_graph: bool, add: Callable[..., object]) -> None:
         self.create_graph = create_graph
@@ -615,6 +616,8 @@ class _Task:
                 slots[j] = grad if slots[j] is None else self.add(slots[j], grad)
         else:
             have = self.leaf_grads.get(id(edge))
+            if edge._grad_kind is not None:
+                grad = self.convert(self, grad, edge._grad_kind, have)
             if have is None:
                 self.leaf_grads[id(edge)] = [edge, grad]
             else:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
 
+from ..autograd.accumulate import KINDS
+
 if TYPE_CHECKING:
     from .._src.facts.kinds import Named
     from .optimizer import Optimizer
@@ -65,7 +67,7 @@ class Bucket:
 class Plan:
     """The buckets of one group, and what must not change for them to stay right."""
 
-    __slots__ = ("buckets", "idle", "key", "params", "plain")
+    __slots__ = ("buckets", "idle", "key", "kinds", "params", "plain")
 
     def __init__(
         self,
@@ -82,11 +84,16 @@ class Plan:
             buckets,
             plain,
         )
+        self.kinds = KINDS[0]
 
     def gradients(self, optimizer: Optimizer, group: Named) -> list[list[torch.Tensor]] | None:
         """The gradients of each bucket's parameters, or None where the plan no longer fits."""
         params = group["params"]
-        if len(params) != len(self.params) or not all(map(is_, params, self.params)):
+        if (
+            self.kinds != KINDS[0]
+            or len(params) != len(self.params)
+            or not all(map(is_, params, self.params))
+        ):
             return None
         for p in self.idle:
             if p.grad is not None:
@@ -191,9 +198,11 @@ def _build(
 
 
 def _is_plain(p: torch.Tensor, state: dict[str, torch.Tensor | None], names: Sequence[str]) -> bool:
-    """Whether the operation on lists takes a parameter: an ordinary one of floats, with buffers of
-    its dtype."""
+    """Whether the operation on lists takes a parameter: an ordinary one of floats, with gradients
+    and buffers of its dtype."""
     if type(p) not in (torch.Tensor, torch.nn.Parameter) or not p.is_floating_point():
+        return False
+    if p._grad_kind is not None:
         return False
     held = [state[name] for name in names if name not in COMMON]
     # a list is faster than a generator here

@@ -6,16 +6,19 @@ import itertools
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from ...autograd.accumulate import KINDS
 from ...core import Tensor, alias_of, lazy_bits
 from .. import hooks
 from ..bind.cores import composite
 from ..bind.everything import PROPERTIES, PROPERTY_SETTERS, T
 from ..engine import META
+from ..facts import dtypes
 from ..facts.devices import accelerator_type
-from ..facts.errors import must_be_tensor, not_offered
+from ..facts.errors import must_be_tensor
 from ..facts.layouts import channels_last, in_format, memory_format
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
+from ..tensor.described import cpp_name
 from ..tensor.untyped_storage import storage_of
 
 if TYPE_CHECKING:
@@ -594,19 +597,44 @@ def _typed_storage(self: Tensor) -> Any:
 
 
 def _grad_dtype(t: Tensor) -> Any:
-    """The dtype of gradients that are added to ``grad``: that of the tensor.
+    """The dtype to which gradients of a leaf are converted before they are added up: that of the
+    tensor, unless another one was set; None leaves them as they are.
+
+    Raises:
+        RuntimeError: if the tensor is no leaf, and on setting, if it has a gradient of another
+            dtype, or for what is no dtype.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.zeros(1).grad_dtype
-        torch.float32
+        >>> x = torch.zeros(1, dtype=torch.bfloat16, requires_grad=True)
+        >>> x.grad_dtype = torch.float32
+        >>> (x * 2).sum().backward()
+        >>> x.grad
+        tensor([2.])
     """
-    return t.dtype
+    if not t.is_leaf:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    kind = t._grad_kind
+    return t.dtype if kind is None else kind or None
 
 
-def _set_grad_dtype(t: Tensor, dtype: object) -> None:
-    if dtype is not t.dtype:
-        raise not_offered("Tensor.grad_dtype = ...", "gradients have the dtype of their tensor")
+def _set_grad_dtype(t: Tensor, dtype: Any) -> None:
+    if not t.is_leaf:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    if dtype is not None and not isinstance(dtype, dtypes.dtype):
+        raise RuntimeError(
+            f"grad_dtype must be a torch.dtype or None, but got {type(dtype).__name__}"
+        )
+    have = t._grad
+    if have is not None and dtype is not None and have.dtype is not dtype:
+        raise RuntimeError(
+            f"Cannot set grad_dtype to '{dtype.scalar_name}' because there is already a gradient "
+            f"with dtype '{cpp_name(have._aval)}'. Please clear the gradient (.grad = None) "
+            "before changing grad_dtype, or ensure the new grad_dtype matches the existing "
+            "gradient's dtype."
+        )
+    t._grad_kind = False if dtype is None else dtype
+    KINDS[0] += 1
 
 
 def _no_name(t: Tensor) -> None:

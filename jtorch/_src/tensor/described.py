@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine import META, SPECIAL, Aval
 from ..facts import devices, dtypes
-from ..facts.errors import canonical_dim
+from ..facts.errors import CPP_NAMES, canonical_dim
 from ..facts.layouts import contiguous_format, contiguous_strides, in_format
 from ..facts.layouts import is_contiguous as in_row_major_order
 from ..facts.size import Size
@@ -259,8 +259,7 @@ def _dim(dim: int, ndim: int) -> int:
     )
 
 
-def dtype_name(aval: Aval) -> str:
-    """``Float``, as torch's messages name a dtype."""
-    return {"Float": "float", "Double": "double"}.get(
-        n := (aval.torch_dtype.scalar_name if aval.torch_dtype else str(aval.dtype)), n.lower()
-    )
+def cpp_name(aval: Aval) -> str:
+    """The C++ name of an element type, which some of torch's messages use."""
+    name = aval.torch_dtype.scalar_name if aval.torch_dtype else str(aval.dtype)
+    return CPP_NAMES.get(name, name)

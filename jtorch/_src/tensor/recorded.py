@@ -15,7 +15,7 @@ from ..engine import SPECIAL
 from ..facts.warned_once import outside
 from .aliases import DETACHED, UNCOUNTED, alias_of
 from .cells import Alias, Counter
-from .described import dtype_name
+from .described import cpp_name
 from .module_state import check_state
 from .own_attributes import TensorBase
 from .view_history import check_origin, refresh_history
@@ -270,10 +270,11 @@ def grad(self: Tensor, value: Tensor | None) -> None:
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         mine, its = self._aval, value._aval
-        if its.dtype != mine.dtype:
+        kind: Any = mine.torch_dtype if self._grad_kind is None else self._grad_kind
+        if its.torch_dtype is not kind if kind else its.dtype != mine.dtype and kind is None:
             raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{dtype_name(its)}' to a tensor with "
-                f"grad_dtype '{mine.torch_dtype.scalar_name if mine.torch_dtype else mine.dtype}'. "
+                f"attempting to assign a gradient with dtype '{cpp_name(its)}' to a tensor with "
+                f"grad_dtype '{kind.scalar_name if kind else mine.dtype}'. "
                 "The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
                 "You can set the tensor's grad_dtype attribute with a specific dtype, or None to "
                 "allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor "
