@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import jtorch as torch
 
 from ..autograd.accumulate import KINDS
+from ..dispatch import ACTIVE
 
 if TYPE_CHECKING:
     from .._src.facts.kinds import Named
@@ -100,8 +101,12 @@ class Plan:
                 return None
         state = optimizer.state
         found = []
+        stored = self.plain and not ACTIVE.modes  # so that nobody hears that they are asked for
         for bucket in self.buckets:
-            grads = [g for p in bucket.params if (g := p.grad) is not None]
+            if stored:
+                grads = [g for p in bucket.params if (g := p._grad) is not None]
+            else:
+                grads = [g for p in bucket.params if (g := p.grad) is not None]
             if len(grads) != len(bucket.params) or not bucket.holds(state):
                 return None
             found.append(grads)

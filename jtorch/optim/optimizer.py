@@ -16,6 +16,7 @@ from jtorch.utils._foreach_utils import _group_tensors_by_device_and_dtype
 from jtorch.utils.hooks import RemovableHandle
 
 from .._src.facts.warned_once import outside
+from ..dispatch import ACTIVE, TENSORS
 from ._for_others import _capturable_doc as _capturable_doc
 from ._for_others import _default_to_fused_or_foreach as _default_to_fused_or_foreach
 from ._for_others import _differentiable_doc as _differentiable_doc
@@ -354,15 +355,20 @@ class Optimizer:
         """Forgets the gradients of all parameters, or fills them with zeros if not
         ``set_to_none``."""
         plain = []
+        unheard = not ACTIVE.modes  # that attributes of plain parameters are asked for
         for group in self.param_groups:
             for p in group["params"]:
-                grad = p.grad
+                stored = unheard and type(p) in TENSORS
+                grad = p._grad if stored else p.grad
                 if grad is None:
                     continue
                 if set_to_none:
-                    p.grad = None
+                    if stored:
+                        p._grad = None
+                    else:
+                        p.grad = None
                     continue
-                if grad.requires_grad:
+                if (grad._rg or grad._al is not None) and grad.requires_grad:
                     if grad.grad_fn is not None:
                         grad.detach_()
                     else:
