@@ -15,7 +15,7 @@ from jax import lax
 from ..facts import dtypes
 from ..facts.dtypes import finfo
 from ..facts.errors import broadcast_shapes, canonical_dim
-from . import _loops
+from . import _complex, _loops
 from ._axes import accumulated, category, positions, put_along, to_dtype
 from ._declare import Array, Dtype, Number, defvjp, op, reduction
 from ._derivatives import A, D, derivative
@@ -314,8 +314,10 @@ def _log_add(x: Array, total: Array) -> Array:
     small, large = jnp.where(first, x, total), jnp.where(first, total, x)
     both_zero = (jnp.real(small) == jnp.real(large)) & (jnp.real(small) == -np.inf)
     both_infinite = (jnp.real(small) == jnp.real(large)) & (jnp.real(small) == np.inf)
-    found = jnp.log(1 + jnp.exp(small - large)) + large
-    found = jnp.where(both_infinite, jnp.log(jnp.exp(small) + jnp.exp(large)), found)
+    # of infinities JAX has other values in compiled programs
+    exp, log = _complex.exp, functools.partial(_complex.logarithm, jnp.log)
+    found = log(1 + exp(small - large)) + large
+    found = jnp.where(both_infinite, log(exp(small) + exp(large)), found)
     return jnp.where(both_zero, small, found)
 
 
