@@ -108,7 +108,7 @@ def product(torch: Any, name: str, per_channel: bool) -> np.ndarray:
     def weight(w: Any) -> Any:
         if not per_channel:
             return torch.quantize_per_tensor(w, 0.008, 0, torch.qint8)
-        scales = torch.linspace(0.005, 0.01, 12)
+        scales = torch.tensor(np.linspace(0.005, 0.01, 12))
         return torch.quantize_per_channel(w, scales, torch.zeros(12).long(), 0, torch.qint8)
 
     r, m = drawn(9, 16, by=2), drawn(2, 16, 7, 8, by=2)
