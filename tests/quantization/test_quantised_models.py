@@ -13,11 +13,6 @@ import pytest
 import jtorch as torch
 from jtorch import nn
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor, torch.quantize_per_channel"),
-    pytest.mark.filterwarnings("ignore:torch.ao.quantization is deprecated"),
-]
-
 
 def quantised(scale: float = 0.5, zero: int = 3) -> torch.Tensor:
     return torch.quantize_per_tensor(torch.arange(6.0).reshape(2, 3), scale, zero, torch.quint8)
