@@ -86,7 +86,9 @@ def _made_alike(actual: torch.Tensor, expected: torch.Tensor) -> tuple[torch.Ten
 def _parts(actual: torch.Tensor, expected: torch.Tensor) -> Iterator[tuple[Any, Any, str, bool]]:
     """The tensors with the elements to compare, what they are called, and whether they have to be
     equal."""
-    if actual.layout is torch.strided:
+    if actual.is_quantized and expected.is_quantized:
+        yield actual.dequantize(), expected.dequantize(), "Quantized tensor-likes", False
+    elif actual.layout is torch.strided:
         yield _as_plain(actual), _as_plain(expected), "Tensor-likes", False
     elif actual.layout is torch.jagged:
         yield actual.values(), expected.values(), "Tensor-likes", False

@@ -57,6 +57,21 @@ def test_views_share_integers_and_writes_are_rounded() -> None:
     assert (row.dequantize().tolist(), q._version > version) == ([0.0, 0.0, 0.0], True)
 
 
+def test_writes_in_place_and_axes_of_channels() -> None:
+    q = quantised()
+    assert q.masked_fill_(q > 3, 0.5) is q
+    assert q.dequantize().tolist() == [[0.0, 1.0, 2.0], [3.0, 0.5, 0.5]]
+    q[0] = torch.tensor([4.0])
+    assert q[0].dequantize().tolist() == [4.0] * 3
+    x, scales = torch.ones(1, 2, 3), torch.tensor([0.5, 0.25])
+    channels = torch.quantize_per_channel(x, scales, torch.tensor([1, 0]), 1, torch.qint8)
+    assert channels.unsqueeze(0).q_per_channel_axis() == 2
+    assert channels.squeeze(0).q_per_channel_axis() == 0
+    torch.testing.assert_close(channels.squeeze(), channels.squeeze(0))
+    with pytest.raises(AssertionError, match="Quantized tensor-likes are not close"):
+        torch.testing.assert_close(quantised(), q)
+
+
 def test_copies_and_pickles_keep_the_grid() -> None:
     channels = torch.quantize_per_channel(
         torch.ones(2, 2), torch.tensor([0.5, 0.25]), torch.tensor([1, 0]), 1, torch.qint8

@@ -12,6 +12,7 @@ from .. import hooks
 from ..bind.everything import PUBLIC, F, T
 from ..engine import numbers_of
 from ..facts import dtypes, layouts
+from ..facts.errors import not_offered
 from ..tensor.printing import add_suffixes, numbers
 from ..tensor.state import attributes_of
 from .tensor import (
@@ -313,6 +314,14 @@ def _by_channel(
     if name in ("view", "reshape", "flatten", "unsqueeze", "squeeze", "view_as", "reshape_as"):
         given = [x._ints if is_quantised(x) else x for x in args[1:]]
         found = getattr(t._ints, name)(*given, **kwargs)
+        if name == "unsqueeze":
+            dim = (*given, *kwargs.values())[0] % found.dim()
+            return made(found, ManyGrids(grid.scales, grid.zeros, grid.axis + (dim <= grid.axis)))
+        if name == "squeeze" and t._ints.shape[grid.axis] != 1:
+            # which dimension of those left is that of channels
+            marked = t._ints.movedim(grid.axis, -1)[..., :0].movedim(-1, grid.axis)
+            kept = getattr(marked, name)(*given, **kwargs).shape
+            return made(found, ManyGrids(grid.scales, grid.zeros, [*kept].index(0)))
         count = found.shape[grid.axis] if found.dim() > grid.axis else 0
         if count != grid.scales.numel():
             raise RuntimeError(
@@ -359,14 +368,27 @@ def __setitem__(self: QuantizedTensor, index: Any, value: Any) -> None:
     if is_quantised(value):
         value = floats(value)
     full = value if isinstance(value, Tensor) else T.full((), float(value), dtype=dtypes.float32)
-    self._ints[index] = like(part, full.expand(part._ints.shape))._ints
+    if isinstance(part._grid, ManyGrids):
+        full = full.expand(part._ints.shape)
+    self._ints[index] = like(part, full)._ints
 
 
-@enter("masked_fill", "masked_fill_")
+@enter("masked_fill")
 def masked_fill(input: QuantizedTensor, mask: Any, value: Any) -> QuantizedTensor:
     """Puts the nearest number of the grid where ``mask`` is true."""
     whole = like(input, T.full((), float(value), dtype=dtypes.float32))._ints
     return made(T.where(mask, whole, input._ints), input._grid)
+
+
+enter("masked_fill_")(lambda input, mask, value: _written(input, masked_fill(input, mask, value)))
+
+
+@enter("resize_")
+def resize_(self: QuantizedTensor, *size: Any, **options: Any) -> QuantizedTensor:
+    """Changes the size in place."""
+    one_grid(self, "Can only resize quantized tensors with per-tensor schemes!")
+    self._ints.resize_(*size, **options)
+    return self
 
 
 @enter("cat", "concat", "concatenate")
@@ -663,6 +685,8 @@ def stored(dtype: Any) -> dtypes.dtype:
         RuntimeError: for dtypes that are not offered, or not quantised.
     """
     found = STORED.get(dtype)
+    if dtype in (dtypes.ABSENT["quint4x2"], dtypes.ABSENT["quint2x4"]):
+        raise not_offered(str(dtype), "quantised tensors have elements of eight or 32 bits")
     if found is None:
         name = dtype.scalar_name if isinstance(dtype, dtypes.dtype) else dtype
         raise RuntimeError(f"ScalarType {name} is not supported in new_qtensor.")

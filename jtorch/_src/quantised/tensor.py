@@ -351,7 +351,7 @@ _OVERLOADS = {
     "matmul": "mm.out", "__matmul__": "mm.out", "mm": "mm.out", "linear": "mm.out",
     "var": "var.correction", "where": "where.self", "zeros_like": "zero_", "new_zeros": "zero_",
     "rand_like": "uniform_", "elu": "elu.out", "pow": "pow.Tensor_Scalar_out",
-    "__pow__": "pow.Tensor_Scalar_out",
+    "__pow__": "pow.Tensor_Scalar_out", "batch_norm": "native_batch_norm",
 }  # fmt: skip
 
 

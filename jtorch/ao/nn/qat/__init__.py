@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jtorch as torch
 from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.nn import functional as F
@@ -131,6 +132,27 @@ class Conv3d(_ConvNd, nn.Conv3d):
     _FLOAT_MODULE: Any = nn.Conv3d
 
 
+def _rounded_table(module: Any, qconfig: Any, words: str) -> None:
+    """The same for a table, whose rows have grids of floats.
+
+    Raises:
+        AssertionError: for other grids.
+    """
+    if not qconfig:
+        raise AssertionError("qconfig must be provided for QAT module")
+    _check_rows(qconfig, words)
+    _fake_quantised(module, qconfig)
+
+
+def _check_rows(qconfig: Any, words: str) -> None:
+    scheme = qconfig.weight().qscheme
+    if scheme is not torch.per_channel_affine_float_qparams:
+        raise AssertionError(
+            f"{words} weights requires a qscheme of torch.per_channel_affine_float_qparams Got "
+            f"{scheme}"
+        )
+
+
 class Embedding(nn.Embedding):
     """A table that is rounded."""
 
@@ -138,7 +160,7 @@ class Embedding(nn.Embedding):
 
     def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _fake_quantised(self, qconfig)
+        _rounded_table(self, qconfig, "Embedding")
 
     def forward(self, input: Any) -> Any:
         """Rows of the rounded table."""
@@ -151,6 +173,7 @@ class Embedding(nn.Embedding):
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """The table of one with a configuration."""
         config, mod = getattr(mod, "qconfig", None), _plain(cls, mod)
+        _check_rows(config, "Embedding")
         return cls(
             mod.num_embeddings, mod.embedding_dim, mod.padding_idx, mod.max_norm, mod.norm_type,
             mod.scale_grad_by_freq, mod.sparse, mod.weight, qconfig=config,
@@ -171,7 +194,7 @@ class EmbeddingBag(nn.EmbeddingBag):
 
     def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _fake_quantised(self, qconfig)
+        _rounded_table(self, qconfig, "Embedding Bag")
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
         """Sums of rows of the rounded table."""
@@ -185,6 +208,7 @@ class EmbeddingBag(nn.EmbeddingBag):
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """The table of one with a configuration."""
         config, mod = getattr(mod, "qconfig", None), _plain(cls, mod)
+        _check_rows(config, "Embedding Bag")
         return cls(
             mod.num_embeddings, mod.embedding_dim, mod.max_norm, mod.norm_type,
             mod.scale_grad_by_freq, mod.mode, mod.sparse, mod.weight, mod.include_last_offset,

@@ -203,7 +203,8 @@ class _ConvNd(WeightedQuantizedModule):
             raise AssertionError("Input float module must have qconfig defined.")
         weight, bias = _fused_batch_norm(mod)
         observer = mod.weight_fake_quant if trained else config.weight()
-        observer(weight)
+        if not (trained and use_precomputed_fake_quant):
+            observer(weight)
         if observer.dtype is not torch.qint8:
             raise AssertionError("Weight observer must have a dtype of qint8")
         made = cls._made(mod, _quantize_weight(weight, observer), bias)

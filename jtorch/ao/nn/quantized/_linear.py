@@ -198,12 +198,8 @@ class Linear(WeightedQuantizedModule):
                 mod = mod[0]
         config = mod if hasattr(mod, "qconfig") and mod.qconfig else observer_of
         weight, bias = _fused_batch_norm(mod)
-        if trained:
-            observer = mod.weight_fake_quant
-            if hasattr(mod, "bn"):
-                observer(weight)
-        else:
-            observer = config.qconfig.weight()
+        observer = mod.weight_fake_quant if trained else config.qconfig.weight()
+        if not (trained and use_precomputed_fake_quant):
             observer(weight)
         if observer.dtype is not torch.qint8:
             raise AssertionError("Weight observer must have dtype torch.qint8")

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import jtorch as torch
 from jtorch import nn
+from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.nn import functional as F
 
@@ -78,6 +79,11 @@ class _Normed:
 
     def _scaled(self: Any, input: Any) -> Any:
         """The layer with the rounded folded weight, unfolded again and normalised."""
+        if self._enable_slow_path_for_better_numerical_stability:
+            raise not_offered(
+                f"{type(self).__name__}._enable_slow_path_for_better_numerical_stability",
+                "weights are scaled by running statistics, as PyTorch does it without",
+            )
         bn = self.bn
         factor = bn.weight / torch.sqrt(bn.running_var + bn.eps)
         rows = [-1] + [1] * (self.weight.dim() - 1)

@@ -20,7 +20,10 @@ class Linear(_Linear):
     ) -> None:  # fmt: skip
         super().__init__(in_features, out_features, bias, qconfig, device, dtype)
         if not torch.ao.quantization.qconfig._activation_is_memoryless(qconfig):
-            raise ValueError("Dynamic QAT requires a memoryless observer.")
+            raise ValueError(
+                "Dynamic QAT requires a memoryless observer."
+                "This means a MovingAverage observer with averaging constant equal to 1"
+            )
 
 
 #: Where files of whole models name the classes.
