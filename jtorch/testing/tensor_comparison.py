@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 TOLERANCES = {
     torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float32: (1.3e-6, 1e-5),
     torch.float64: (1e-7, 1e-7), torch.complex64: (1.3e-6, 1e-5), torch.complex128: (1e-7, 1e-7),
+    torch.quint8: (1.3e-6, 1e-5), torch.qint8: (1.3e-6, 1e-5), torch.qint32: (1.3e-6, 1e-5),
 }  # fmt: skip
 #: The names of the two tensors of indices that compressed layouts have.
 _COMPRESSED = {
