@@ -254,11 +254,12 @@ for _place, _classes in _PLACES.items():
     for _class in _classes:
         _class.__module__ = f"{__name__}.modules{_place}"
 
-__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [
     "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
     "ConvTranspose2d", "ConvTranspose3d", "DeQuantize", "ELU", "Embedding", "EmbeddingBag",
     "GroupNorm", "Hardswish", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm",
-    "LeakyReLU", "Linear", "LSTM", "MultiheadAttention", "Quantize", "ReLU6", "Sigmoid", "Softmax",
+    "LeakyReLU", "Linear", "Quantize", "ReLU6", "Sigmoid", "Softmax",
+    "LSTM", "MultiheadAttention",  # pyright: ignore[reportUnsupportedDunderAll]
     "Dropout", "PReLU", "FloatFunctional", "FXFloatFunctional", "QFunctional",
 ]  # fmt: skip
 __getattr__ = _refusals.missing(__name__)
