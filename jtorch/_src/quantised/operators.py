@@ -11,7 +11,7 @@ from ..aten.overloads import _OpNamespace, namespace_of
 from ..bind.everything import _C, F, T
 from ..facts import dtypes
 from . import making
-from .methods import clamp, joined, relu
+from .methods import clamp, dropout, joined, relu
 from .packed import CellWeights, Conv3dWeight, ConvWeight, EmbeddingWeight, LinearWeight
 from .tensor import (
     OneGrid,
@@ -537,7 +537,18 @@ def threshold(qx: Any, threshold: float, value: float) -> Any:
 
 operator("relu6")(lambda qx, *_: clamp(qx, 0, 6))
 operator("clamp")(clamp)
-operator("dropout")(lambda qx, *_, **__: qx)
+
+
+@operator("dropout")
+def _dropout(
+    self: Any,
+    output_scale: Any,  # noqa: ARG001
+    output_zero_point: Any,  # noqa: ARG001
+    p: Any = 0.5,
+    training: bool = False,
+) -> Any:
+    """Nothing where nothing is dropped."""
+    return dropout(self, float(p), training)
 
 
 # ---- normalisation -------------------------------------------------------------------------------
