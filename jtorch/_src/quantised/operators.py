@@ -11,7 +11,8 @@ from ..aten.overloads import _OpNamespace, namespace_of
 from ..bind.everything import _C, F, T
 from ..facts import dtypes
 from . import making
-from .methods import clamp, dropout, joined, relu
+from .activations import clamp, dropout, relu
+from .methods import joined
 from .packed import CellWeights, Conv3dWeight, ConvWeight, EmbeddingWeight, LinearWeight
 from .tensor import (
     OneGrid,
