@@ -996,7 +996,7 @@ class Tensor:
     def dense_dim(self) -> _int:
         """How many dimensions are dense: all of a dense tensor."""
     def dequantize(self) -> Tensor:
-        """The tensor in float32: what is left of undoing quantisation where there is none."""
+        """The numbers that a quantised tensor stands for, or each of a list; other tensors in float32."""
     def det(self) -> Tensor:
         """The determinants of square matrices: ``linalg.det``."""
     def detach(self) -> Tensor:
@@ -1222,7 +1222,7 @@ class Tensor:
     def int(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.int32; itself if it has that dtype."""
     def int_repr(self) -> Tensor:
-        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+        """The integers of a quantised tensor, as an ordinary one of its own memory."""
     def inverse(self) -> Tensor:
         """The inverses of square matrices: ``linalg.inv``."""
     def ipu(self, device: _device | str | _int | None = None, non_blocking: Any = False, memory_format: _memory_format | None = None) -> Tensor:
@@ -1547,19 +1547,19 @@ class Tensor:
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """In-place form of ``put``."""
     def q_per_channel_axis(self) -> Tensor:
-        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+        """The dimension of a quantised tensor's channels."""
     def q_per_channel_scales(self) -> Tensor:
-        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+        """The scales of a quantised tensor's channels."""
     def q_per_channel_zero_points(self) -> Tensor:
-        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+        """The zero points of a quantised tensor's channels."""
     def q_scale(self) -> Tensor:
-        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+        """The scale of a quantised tensor that has one."""
     def q_zero_point(self) -> Tensor:
-        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+        """The zero point of a quantised tensor that has one."""
     def qr(self, some: _bool = True) -> _return_qr:
         """The factors of ``linalg.qr``, complete unless ``some``."""
     def qscheme(self) -> Tensor:
-        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+        """Whether a quantised tensor has one scale or one for each channel."""
     def quantile(self, q: Tensor | Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor:
         """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one."""
     def rad2deg(self) -> Tensor:
@@ -1917,6 +1917,10 @@ def _convert_weight_to_int4pack_for_cpu(input: Tensor, innerKTiles: _int) -> Ten
     """Packs a matrix of int32 from 0 to 15, two to a byte: the even columns in the lower half."""
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """The derivative of beta numbers ``x`` with respect to their first concentration ``alpha``, divided by ``1 - x``."""
+def _empty_affine_quantized(size: Any, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, scale: _float = 1.0, zero_point: _int = 0, memory_format: _memory_format | None = None) -> Tensor:
+    """A quantised tensor of undefined elements."""
+def _empty_per_channel_affine_quantized(size: Any, *, scales: Tensor, zero_points: Tensor, axis: _int, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+    """A quantised tensor of undefined elements with a scale and a zero point for each channel."""
 def _fake_quantize_learnable_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int, grad_factor: _float = 1.0) -> Tensor:
     """Rounds ``input`` to a grid for each channel, as ``fake_quantize_per_channel_affine`` does, with gradients for the grids."""
 def _fake_quantize_learnable_per_tensor_affine(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: _int, quant_max: _int, grad_factor: _float = 1.0) -> Tensor:
@@ -2115,6 +2119,10 @@ def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, i
     """The gradient of ``log_softmax``'s operand, from that of its result and the result."""
 def _make_dep_token(*, memory_format: _memory_format | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Not offered: it marks symbolic sizes for PyTorch's exporter; sizes are numbers here."""
+def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int) -> Tensor:
+    """The quantised tensor of integers with a scale and a zero point for each channel."""
+def _make_per_tensor_quantized_tensor(input: Tensor, scale: _float, zero_point: _int) -> Tensor:
+    """The quantised tensor of integers: ``uint8`` becomes ``quint8``, ``int8`` ``qint8`` and ``int32`` ``qint32``."""
 def _neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
 def _sample_dirichlet(self: Tensor, generator: Generator | None = None) -> Tensor:
@@ -2381,7 +2389,7 @@ def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None 
 def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``."""
 def choose_qparams_optimized(input: Tensor, numel: Any, n_bins: Any, ratio: Any, bit_width: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """Not offered: it is an entry of PyTorch's kernels for quantised tensors; use the layers of torch.ao.nn.quantized, or ..."""
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal size along a dimension (the last may be smaller)."""
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -2497,7 +2505,7 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def deg2rad_(input: Tensor) -> Tensor:
     """In-place form of ``deg2rad``."""
 def dequantize(input: Tensor) -> Tensor:
-    """The tensor in float32: what is left of undoing quantisation where there is none."""
+    """The numbers that a quantised tensor stands for, or each of a list; other tensors in float32."""
 def det(input: Tensor) -> Tensor:
     """The determinants of square matrices: ``linalg.det``."""
 def detach(input: Tensor) -> Tensor:
@@ -2558,7 +2566,7 @@ def empty_like(input: Tensor, *, memory_format: _memory_format | None = ..., dty
 def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, requires_grad: _bool | None = False, pin_memory: _bool = False) -> Tensor:
     """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest."""
 def empty_quantized(size: Any, qtensor: Any, *, memory_format: _memory_format | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """Not offered: it is an entry of PyTorch's kernels for quantised tensors; use the layers of torch.ao.nn.quantized, or ..."""
 def empty_strided(size: Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, requires_grad: _bool | None = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of the given sizes and strides whose values the caller means to overwrite (they are zeros here)."""
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -2758,7 +2766,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """``nn.functional.instance_norm``, without its check for single elements."""
 def int_repr(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """The integers of a quantised tensor, as an ordinary one of its own memory."""
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices: ``linalg.inv``."""
 def is_complex(input: Tensor) -> _bool:
@@ -3099,45 +3107,45 @@ def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtyp
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``."""
 def q_per_channel_axis(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """The dimension of a quantised tensor's channels."""
 def q_per_channel_scales(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """The scales of a quantised tensor's channels."""
 def q_per_channel_zero_points(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """The zero points of a quantised tensor's channels."""
 def q_scale(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """The scale of a quantised tensor that has one."""
 def q_zero_point(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """The zero point of a quantised tensor that has one."""
 def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> _return_qr:
     """The factors of ``linalg.qr``, complete unless ``some``."""
 def quantile(input: Tensor, q: Tensor | Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
     """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one."""
-def quantize_per_channel(input: Tensor, scales: Any, zero_points: Any, axis: Any, dtype: _dtype | None) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
-def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtype | None) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
-def quantize_per_tensor_dynamic(input: Tensor, dtype: _dtype | None, reduce_range: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: _int, dtype: _dtype) -> Tensor:
+    """A quantised tensor with a scale and a zero point for each index of dimension ``axis``."""
+def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtype) -> Tensor:
+    """A quantised tensor: each number divided by ``scale``, rounded half to even, shifted by ``zero_point`` and saturated."""
+def quantize_per_tensor_dynamic(input: Tensor, dtype: _dtype, reduce_range: _bool) -> Tensor:
+    """A quantised tensor whose scale and zero point hold the range of ``input`` and 0."""
 def quantized_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Any, var: Any, eps: Any, output_scale: Any, output_zero_point: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """Not offered: it is an entry of PyTorch's kernels for quantised tensors; use the layers of torch.ao.nn.quantized, or ..."""
 def quantized_gru(*args: Any, **kwargs: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """Not offered: it is an entry of PyTorch's kernels for quantised tensors; use the layers of torch.ao.nn.quantized, or ..."""
 def quantized_gru_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """Not offered: it is an entry of PyTorch's kernels for quantised tensors; use the layers of torch.ao.nn.quantized, or ..."""
 def quantized_lstm(*args: Any, **kwargs: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """Not offered: it is an entry of PyTorch's kernels for quantised tensors; use the layers of torch.ao.nn.quantized, or ..."""
 def quantized_lstm_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """Not offered: it is an entry of PyTorch's kernels for quantised tensors; use the layers of torch.ao.nn.quantized, or ..."""
 def quantized_max_pool1d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """Not offered: it is an entry of PyTorch's kernels for quantised tensors; use the layers of torch.ao.nn.quantized, or ..."""
 def quantized_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """Not offered: it is an entry of PyTorch's kernels for quantised tensors; use the layers of torch.ao.nn.quantized, or ..."""
 def quantized_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """Not offered: it is an entry of PyTorch's kernels for quantised tensors; use the layers of torch.ao.nn.quantized, or ..."""
 def quantized_rnn_relu_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """Not offered: it is an entry of PyTorch's kernels for quantised tensors; use the layers of torch.ao.nn.quantized, or ..."""
 def quantized_rnn_tanh_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+    """Not offered: it is an entry of PyTorch's kernels for quantised tensors; use the layers of torch.ao.nn.quantized, or ..."""
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Radians to degrees."""
 def rad2deg_(input: Tensor) -> Tensor:

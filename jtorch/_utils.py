@@ -14,6 +14,7 @@ from ._src.aten.overloads import _operator_by_name as _operator_by_name
 from ._src.facts import devices as _devices
 from ._src.facts.dtypes import _dtype_by_name as _dtype_by_name
 from ._src.files.raw_storage import LoadedStorage
+from ._src.hooks import quantised
 from ._src.refusals import stand_ins as _refusals
 from ._src.tensor.objects import _rebuild_from_array as _rebuild_from_array
 from ._src.tensor.objects import _rebuild_on_meta as _rebuild_on_meta
@@ -160,6 +161,32 @@ def _rebuild_sparse_tensor(layout: torch.layout, data: tuple[object, ...]) -> ob
     from jtorch.sparse._methods import rebuild
 
     return rebuild(layout, data)
+
+
+def _rebuild_qtensor(
+    storage: Any,
+    storage_offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    quantizer_params: tuple[Any, ...],
+    requires_grad: bool,  # noqa: ARG001
+    backward_hooks: object,  # noqa: ARG001
+) -> torch.Tensor:
+    """The quantised tensor on a storage of its integers."""
+    ints = _rebuild_tensor(storage, storage_offset, size, stride)
+    return _rebuild_quantised(ints, quantizer_params)
+
+
+def _rebuild_quantised(
+    ints: torch.Tensor, params: tuple[Any, ...], attributes: dict[str, Any] | None = None
+) -> torch.Tensor:
+    """The quantised tensor of integers, and of scheme, scale and zero point."""
+    return quantised.get().rebuild(ints, params, attributes)
+
+
+def _empty_script_object() -> Any:
+    """Packed weights to which their state is to be given."""
+    return object.__new__(quantised.get().ScriptObject)
 
 
 def _rebuild_nested_tensor(

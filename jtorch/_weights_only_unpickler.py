@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jtorch as torch
 
 from ._src import hooks
-from ._src.facts import devices, dtypes
+from ._src.facts import devices, dtypes, layouts
 from ._src.files.raw_storage import DTYPE_OF, brief
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _get_allowed_globals() -> dict[str, object]:
         for name in (
             "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter",
             "_rebuild_parameter_with_state", "_rebuild_meta_tensor_no_storage",
-            "_rebuild_sparse_tensor", "_rebuild_nested_tensor",
+            "_rebuild_sparse_tensor", "_rebuild_nested_tensor", "_rebuild_qtensor",
         ):  # fmt: skip
             table[f"torch._utils.{name}"] = getattr(_utils, name)
         for name in ("NestedTensor", "_rebuild_njt"):
@@ -139,6 +139,9 @@ def _get_allowed_globals() -> dict[str, object]:
             {f"torch.{name}": dtype for name, dtype in {**dtypes.BY_NAME, **dtypes.ABSENT}.items()}
         )
         table.update({f"torch.{name}": StorageType(name) for name in DTYPE_OF})
+        for name in ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",
+                     "per_channel_symmetric", "per_channel_affine_float_qparams"):  # fmt: skip
+            table[f"torch.{name}"] = getattr(layouts, name)
         _allowed.update(table)
     return _allowed
 

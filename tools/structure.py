@@ -23,7 +23,10 @@ ROOT = Path(__file__).parent.parent / "jtorch"
 #: What speaks of operations by name because it gives each of them another meaning; and the lists of
 #: what is left out, where functions of other modules have the same names (those of quantised
 #: tensors).
-APART = ("wrappers", "sparse", "masked", "nested", "distributed/tensor", "_src/refusals")
+APART = (
+    "wrappers", "sparse", "masked", "nested", "distributed/tensor", "_src/refusals",
+    "_src/quantised", "ao/nn",
+)  # fmt: skip
 #: The signatures of operators, a table of PyTorch's: it counts as one file.
 TABLE = ROOT / "_src" / "aten" / "schemas.txt"
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -145,6 +145,8 @@ empty_in_layout = Hook("empty_in_layout")
 opaque_zeros = Hook("opaque_zeros")
 #: A dense tensor in MKLDNN's layout.
 to_mkldnn = Hook("to_mkldnn")
+#: Quantised tensors: how they are made and rebuilt.
+quantised = Hook("quantised")
 #: Nodes whose gradients are sparse: the module.
 sparse_gradients = Hook("sparse_gradients")
 #: What the functions on sparse tensors are made of: the package, with its parts loaded.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 TOLERANCES = {
     torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float32: (1.3e-6, 1e-5),
     torch.float64: (1e-7, 1e-7), torch.complex64: (1.3e-6, 1e-5), torch.complex128: (1e-7, 1e-7),
+    torch.quint8: (1.3e-6, 1e-5), torch.qint8: (1.3e-6, 1e-5), torch.qint32: (1.3e-6, 1e-5),
 }  # fmt: skip
 #: The names of the two tensors of indices that compressed layouts have.
 _COMPRESSED = {
@@ -86,7 +87,9 @@ def _made_alike(actual: torch.Tensor, expected: torch.Tensor) -> tuple[torch.Ten
 def _parts(actual: torch.Tensor, expected: torch.Tensor) -> Iterator[tuple[Any, Any, str, bool]]:
     """The tensors with the elements to compare, what they are called, and whether they have to be
     equal."""
-    if actual.layout is torch.strided:
+    if actual.is_quantized and expected.is_quantized:
+        yield actual.dequantize(), expected.dequantize(), "Quantized tensor-likes", False
+    elif actual.layout is torch.strided:
         yield _as_plain(actual), _as_plain(expected), "Tensor-likes", False
     elif actual.layout is torch.jagged:
         yield actual.values(), expected.values(), "Tensor-likes", False

@@ -65,7 +65,7 @@ def test_decompositions_for_a_compiler_that_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("ao.quantization", "disable_observer"),
+        ("ao.quantization.quantize_fx", "fuse_fx"),
         ("ao.quantization.observer", "AffineQuantizedObserverBase"),
         ("ao.pruning", "BaseSparsifier"),
         ("ao.ns._numeric_suite", "compare_model_outputs"),

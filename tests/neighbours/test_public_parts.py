@@ -116,7 +116,7 @@ def test_asking_for_a_module_whose_packages_are_absent(monkeypatch: pytest.Monke
     [
         ("ao.quantization.quantize_fx", "prepare_fx"),
         ("quantization.quantize_fx", "convert_fx"),
-        ("ao.quantization.qconfig", "get_default_qconfig_dict"),
+        ("ao.quantization.qconfig_mapping", "get_default_qconfig_mapping"),
         ("ao.pruning.sparsifier.weight_norm_sparsifier", "WeightNormSparsifier"),
         ("utils.benchmark", "Fuzzer"),
         ("utils.benchmark.utils.fuzzer", "FuzzedTensor"),

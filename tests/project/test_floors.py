@@ -36,8 +36,8 @@ FLOORS = {
     **dict.fromkeys((f"_src.start.{name}" for name in ("pausing", "install", "tracebacks",
                                                        "variables", "old_pickles")), 0),
     "_src.tensor.own_attributes": 0, "_src.keeping.compiled": 3, "_src.bind.namespace": 4,
-    "_src.tensor.opaque": 4, "_src.tensor.legacy_classes": 4, "utils._pytree": 3,
-    "utils._pytree_nodes": 3,
+    "_src.tensor.opaque": 4, "_src.quantised": 4, "_src.tensor.legacy_classes": 4,
+    "utils._pytree": 3, "utils._pytree_nodes": 3,
     # written on the public namespace
     "_src.keeping.command": 5, "_src.start.typings": 5, "_src.refusals.functions": 5,
     "_src.tensor.legacy_storage": 5, "_src.bind.underscored": 5, "_src.bind.fused_layers": 5,

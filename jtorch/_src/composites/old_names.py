@@ -10,7 +10,6 @@ from ..bind.bound import BOUND
 from ..bind.cores import composite
 from ..bind.everything import F, T
 from ..facts import dtypes
-from ..facts.errors import not_offered
 from ..ops._facts import schemas
 from ..tensor import old_constructors
 from ..tensor.running import write_out
@@ -347,10 +346,8 @@ def _conj(input: Tensor) -> Any:
     ".tensors_out(Tensor[] tensors, *, Tensor(a!)[] out) -> ()",
 )
 def dequantize(input: Tensor) -> Tensor:
-    """The tensor in float32: what is left of undoing quantisation where there is none.
-
-    Raises:
-        NotImplementedError: for lists of tensors, which only quantised ones may be.
+    """The numbers that a quantised tensor stands for, or each of a list; other tensors in
+    float32.
 
     Example:
         >>> import jtorch as torch
@@ -358,7 +355,7 @@ def dequantize(input: Tensor) -> Tensor:
         tensor([1., 2.])
     """
     if not isinstance(input, Tensor):
-        raise not_offered("dequantize of several tensors", "there are no quantised tensors")
+        return tuple(T.dequantize(x) for x in input)
     return input.to(dtypes.float32)
 
 

@@ -17,10 +17,11 @@ import jtorch as torch
 from ... import _utils, _weights_only_unpickler
 from ..._weights_only_unpickler import StorageType, UntypedStorageType
 from ...dispatch import LAYOUTS
+from .. import hooks
 from ..tensor.state import state_of
 from ..tensor.typed_storage import TypedStorage
 from ..tensor.untyped_storage import UntypedStorage
-from .raw_storage import DTYPE_OF, TYPED, Piece, brief, geometry
+from .raw_storage import DTYPE_OF, QUANTISED, TYPED, Piece, brief, geometry
 
 if TYPE_CHECKING:
     from ..facts.kinds import Tree
@@ -42,7 +43,8 @@ class _Name:
 _NAMES = {
     name: _Name(module, name)
     for module, names in (
-        ("torch", [*DTYPE_OF, "device", "Size"]),
+        ("torch", [*DTYPE_OF, "device", "Size", "ScriptObject"]),
+        ("copyreg", ["__newobj__"]),
         ("torch.storage", ["UntypedStorage"]),
         ("torch._tensor", ["_rebuild_from_type_v2"]),
         (
@@ -58,6 +60,7 @@ _NAMES = {
             "torch._utils",
             [
                 "_rebuild_meta_tensor_no_storage",
+                "_rebuild_qtensor",
                 "_rebuild_sparse_tensor",
                 "_rebuild_wrapper_subclass",
             ],
@@ -71,8 +74,8 @@ _NAMES = {
 class _Stored:
     """The storage of a tensor within a pickle."""
 
-    def __init__(self, piece: Piece, typed: bool) -> None:
-        self.piece, self.typed = piece, typed
+    def __init__(self, piece: Piece, typed: bool, kind: str | None = None) -> None:
+        self.piece, self.typed, self.kind = piece, typed, kind
 
 
 class _Data:
@@ -88,6 +91,13 @@ def _is_wrapper(tensor: torch.Tensor) -> bool:
 
 
 def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[object, ...]:
+    if tensor.is_quantized:
+        ints, params = LAYOUTS[type(tensor)].parts(tensor)
+        stored = _Stored(Piece(ints), True, QUANTISED[tensor.dtype][0])
+        offset, size, stride = geometry(ints)
+        return _NAMES["_rebuild_qtensor"], (
+            stored, offset, size, stride, params, False, OrderedDict(),
+        )  # fmt: skip
     if type(tensor) in LAYOUTS:
         from ...sparse._methods import parts_for_saving
 
@@ -147,6 +157,9 @@ def _reduce(obj: Tree) -> object:
         return _NAMES["_rebuild_from_type_v2"], (func, kind, args, state)
     if kind is _Data:
         return _tensor_args(obj.tensor, False)
+    if getattr(kind, "_is_script_object", False):
+        packed: Any = obj
+        return _NAMES["__newobj__"], (_NAMES["ScriptObject"],), packed.__getstate__()
     if kind is _Name:
         return obj.name
     if kind is torch.dtype:
@@ -234,7 +247,7 @@ def _make_compiled_pickler(base: type, persistent_id: Callable[..., object]) -> 
         def persistent_id(self, obj: object) -> object:
             if type(obj) is _Name:
                 place = obj.module, obj.name
-            elif type(obj) is torch.dtype:
+            elif type(obj) in (torch.dtype, torch.qscheme):
                 place = "torch", str(obj).removeprefix("torch.")
             elif (
                 isinstance(obj, type | FunctionType | BuiltinFunctionType)
@@ -326,7 +339,7 @@ class Storages:
     def persistent_id(self, stored: _Stored) -> tuple[object, ...]:
         """How the pickle refers to a storage."""
         piece = stored.piece
-        name = TYPED[piece.dtype] if stored.typed else "UntypedStorage"
+        name = stored.kind or (TYPED[piece.dtype] if stored.typed else "UntypedStorage")
         numel = piece.nbytes // piece.dtype.itemsize if stored.typed else piece.nbytes
         return ("storage", _NAMES[name], self.key(piece), self.tag(piece), numel)
 
@@ -336,6 +349,8 @@ class Storages:
 
 def _elsewhere(module: str, name: str) -> object:
     """What PyTorch's files call by the place of its compiled code; None for everything else."""
+    if module == "torch" and name == "ScriptObject":
+        return hooks.quantised.get().ScriptObject
     if module == "torch._C":
         # Functions are written as attributes of a class there.
         return {"Generator": torch.Generator, "_VariableFunctionsClass": torch}.get(name)

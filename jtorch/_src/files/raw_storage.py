@@ -31,7 +31,14 @@ TYPED = {
     torch.complex128: "ComplexDoubleStorage",
     torch.complex64: "ComplexFloatStorage",
 }
+#: Storages of quantised tensors: what they store, by the quantised dtype.
+QUANTISED = {
+    torch.quint8: ("QUInt8Storage", torch.uint8),
+    torch.qint8: ("QInt8Storage", torch.int8),
+    torch.qint32: ("QInt32Storage", torch.int32),
+}
 DTYPE_OF = {name: dtype for dtype, name in TYPED.items()}
+DTYPE_OF.update(QUANTISED.values())
 #: Sizes, strides and offsets are below this.
 _LIMIT = 1 << 63
 #: How many elements a tensor may have for each one of its storage, and beside them: where they are

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 _QUANTISED = (
-    "quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of "
-    "linear layers in 8 or 4 bits"
+    "it is an entry of PyTorch's kernels for quantised tensors; use the layers of "
+    "torch.ao.nn.quantized, or the function without the prefix"
 )
 _FBGEMM = (
     "it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors"
@@ -78,15 +78,6 @@ LEFT_OUT: dict[str, str] = {
         choose_qparams_optimized(input, numel, n_bins, ratio, bit_width)
         empty_quantized(size, qtensor, *, memory_format=None, dtype=None, layout=None, \
 device=None, pin_memory=False, requires_grad=False)
-        int_repr(input)
-        q_per_channel_axis(input)
-        q_per_channel_scales(input)
-        q_per_channel_zero_points(input)
-        q_scale(input)
-        q_zero_point(input)
-        quantize_per_channel(input, scales, zero_points, axis, dtype)
-        quantize_per_tensor(input, scale, zero_point, dtype)
-        quantize_per_tensor_dynamic(input, dtype, reduce_range)
         quantized_batch_norm(input, weight, bias, mean, var, eps, output_scale, output_zero_point)
         quantized_gru(*args, **kwargs)
         quantized_lstm(*args, **kwargs)
@@ -97,13 +88,6 @@ device=None, pin_memory=False, requires_grad=False)
         quantized_max_pool1d(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False)
         quantized_max_pool2d(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False)
         quantized_max_pool3d(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False)
-        Tensor.int_repr(self)
-        Tensor.q_per_channel_axis(self)
-        Tensor.q_per_channel_scales(self)
-        Tensor.q_per_channel_zero_points(self)
-        Tensor.q_scale(self)
-        Tensor.q_zero_point(self)
-        Tensor.qscheme(self)
     """,
     _FBGEMM: """
         fbgemm_linear_fp16_weight(input, packed_weight, bias, output=None)

@@ -18,7 +18,7 @@ _LINES = """
     ao.nn.quantizable: .modules .modules.activation .modules.rnn
     ao.nn.quantized: .modules .modules.activation .modules.batchnorm .modules.conv .modules.dropout
         .modules.embedding_ops .modules.functional_modules .modules.linear .modules.normalization
-        .modules.rnn
+        .modules.rnn .modules.utils
     ao.nn.quantized.dynamic: .modules .modules.conv .modules.linear .modules.rnn
     ao.nn.quantized.reference: .modules .modules.conv .modules.linear .modules.sparse
     ao.nn.intrinsic.quantized.dynamic: .modules .modules.linear_relu
@@ -27,8 +27,19 @@ _LINES = """
     ao.pruning: .scheduler .scheduler.base_scheduler .scheduler.cubic_scheduler
         .scheduler.lambda_scheduler .sparsifier .sparsifier.base_sparsifier
         .sparsifier.nearly_diagonal_sparsifier .sparsifier.weight_norm_sparsifier
-    ao.quantization: .fake_quantize .fuse_modules .fuser_method_mappings .qconfig_mapping
-        .quant_type .quantization_mappings .quantize .quantize_fx .quantize_jit .stubs
+    ao.quantization: .quantize_fx .quantize_jit
+    ao.nn.quantized.functional: nn.quantized.functional
+    ao.quantization.fake_quantize: quantization.fake_quantize
+    ao.quantization.fuse_modules: quantization.fuse_modules
+    ao.quantization.fuser_method_mappings: quantization.fuser_method_mappings
+    ao.quantization.observer: quantization.observer
+    ao.quantization.qconfig: quantization.qconfig
+    ao.quantization.qconfig_mapping: quantization.qconfig_mapping
+    ao.quantization.quant_type: quantization.quant_type
+    ao.quantization.quantization_mappings: quantization.quantization_mappings
+    ao.quantization.quantize: quantization.quantize
+    ao.quantization.stubs: quantization.stubs
+    ao.quantization.utils: quantization.utils
     ao.quantization.backend_config: .backend_config .native
     cpu.amp: .autocast_mode .grad_scaler
     cuda: .sparse

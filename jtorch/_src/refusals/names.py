@@ -139,35 +139,10 @@ _LINES: dict[str, str] = {
         ops.quantized_decomposed: quantize_per_tensor(default tensor) dequantize_per_tensor(default
             tensor) quantize_per_channel(default) dequantize_per_channel(default)
             choose_qparams(tensor)
-        ao.quantization: FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver
-            PerChannelMinMaxObserver QConfig(with_args) convert default_observer
-            default_per_channel_weight_observer default_weight_observer fuse_modules
-            fuse_modules_qat get_default_qat_qconfig get_default_qconfig prepare prepare_qat
-            quantize quantize_dynamic
-        ao.quantization.observer: HistogramObserver(with_args) MinMaxObserver(with_args)
-            MovingAverageMinMaxObserver(with_args) PerChannelMinMaxObserver(with_args)
-            MovingAveragePerChannelMinMaxObserver(with_args) ObserverBase
-            PlaceholderObserver(with_args) default_observer default_per_channel_weight_observer
-            default_weight_observer default_affine_fixed_qparams_observer default_debug_observer
-            default_dynamic_quant_observer default_fixed_qparams_range_0to1_observer
-            default_fixed_qparams_range_neg1to1_observer default_float_qparams_observer
-            default_float_qparams_observer_4bit default_histogram_observer
-            default_placeholder_observer default_reuse_input_observer
-            default_symmetric_fixed_qparams_observer get_observer_state_dict
-            load_observer_state_dict per_channel_weight_observer_range_neg_127_to_127
-            weight_observer_range_neg_127_to_127 FixedQParamsObserver NoopObserver RecordingObserver
-            ReuseInputObserver UniformQuantizationObserverBase AffineQuantizedObserverBase
-            Granularity MappingType PerAxis PerBlock PerGroup PerRow PerTensor PerToken TorchAODType
-            ZeroPointDomain get_block_size
-        ao.quantization.qconfig: QConfig default_qconfig float_qparams_weight_only_qconfig
-            get_default_qconfig get_default_qat_qconfig
-        ops.quantized: conv_transpose1d_prepack conv_transpose2d_prepack
-            conv_transpose3d_prepack
-        _utils: _rebuild_qtensor
-        : _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor
-            _fake_quantize_per_tensor_affine_cachemask_tensor_qparams
-            _fused_moving_avg_obs_fq_helper _choose_qparams_per_tensor _empty_affine_quantized
-            _empty_per_channel_affine_quantized _saturate_weight_to_fp16 _dyn_quant_pack_4bit_weight
+        ao.quantization.observer: AffineQuantizedObserverBase Granularity MappingType PerAxis
+            PerBlock PerGroup PerRow PerTensor PerToken TorchAODType ZeroPointDomain get_block_size
+        : _fake_quantize_per_tensor_affine_cachemask_tensor_qparams _fused_moving_avg_obs_fq_helper
+            _choose_qparams_per_tensor _saturate_weight_to_fp16 _dyn_quant_pack_4bit_weight
             _wrapped_linear_prepack _wrapped_quantized_linear_prepacked
     """,
     reasons.TORCHSCRIPT: """
@@ -289,7 +264,7 @@ def same() -> dict[str, str]:
     """Module -> the module whose names are its own."""
     found = homes()
     for old, new in MOVED.items():
-        for path in {*names(), *homes(), new}:
+        for path in {*names(), *homes(), *homes().values(), new}:
             if f"{path}.".startswith(f"{new}."):
                 found[old + path[len(new) :]] = path
     return found

@@ -23,20 +23,11 @@ _LAID_OUT = (
 #: Reason -> lines.
 LINES: dict[str, str] = {
     reasons.QUANTISATION: """
-        ao.nn.quantized.dynamic.modules.rnn: apply_permutation pack_weight_bias PackedParameter
-            RNNBase RNNCellBase
-        ao.nn.quantized.functional: avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_avg_pool3d
-            conv1d conv2d conv3d interpolate linear max_pool1d max_pool2d celu leaky_relu hardtanh
-            hardswish threshold elu hardsigmoid clamp upsample upsample_bilinear upsample_nearest
-        ao.nn.quantized.modules.embedding_ops: EmbeddingPackedParams
-        ao.nn.quantized.modules.linear: LinearPackedParams
-        ao.nn.quantized.modules.utils: WeightedQuantizedModule
         ao.nn.quantized.reference: Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d
             ConvTranspose3d Embedding EmbeddingBag GRU GRUCell Linear LSTM LSTMCell RNNCell
         ao.nn.quantized.reference.modules.rnn: GRU GRUCell LSTM LSTMCell RNNBase RNNCell RNNCellBase
             get_quantized_weight
         ao.nn.quantized.reference.modules.utils: ReferenceQuantizedModule
-        ao.nn.intrinsic.quantized.dynamic: LinearReLU
         ao.nn.sparse.quantized: LinearPackedParams
         ao.nn.sparse.quantized.dynamic: Linear
         ao.nn.sparse.quantized.utils: LinearBlockSparsePattern
@@ -77,14 +68,7 @@ LINES: dict[str, str] = {
             get_fusion_pattern_to_extra_inputs_getter remove_boolean_dispatch_from_name
             pattern_to_human_readable entry_to_pretty_str
         ao.quantization.backend_config.x86: get_x86_backend_config
-        ao.quantization.fake_quantize: FixedQParamsFakeQuantize FusedMovingAvgObsFakeQuantize
-            disable_fake_quant disable_observer enable_fake_quant enable_observer
-            default_dynamic_fake_quant default_embedding_fake_quant default_fused_act_fake_quant
-            default_fused_wt_fake_quant default_fused_per_channel_wt_fake_quant
-            fused_per_channel_wt_fake_quant_range_neg_127_to_127
-        ao.quantization.fuse_modules: fuse_known_modules
-        ao.quantization.fuser_method_mappings: fuse_conv_bn fuse_conv_bn_relu fuse_linear_bn
-            fuse_convtranspose_bn get_fuser_method_new
+        ao.quantization.fuser_method_mappings: get_fuser_method_new
         ao.quantization.fx.convert: convert convert_custom_module convert_standalone_module
             convert_weighted_module
         ao.quantization.fx.custom_config: StandaloneModuleConfigEntry FuseCustomConfig
@@ -116,39 +100,20 @@ LINES: dict[str, str] = {
             _generate_node_name_to_qconfig _is_qconfig_supported_by_dtype_configs
             _update_qconfig_for_fusion _update_qconfig_for_qat
         ao.quantization.fx._equalize: EqualizationQConfig
-        ao.quantization.qconfig: per_channel_weight_observer_range_neg_127_to_127
-            weight_observer_range_neg_127_to_127 default_weight_observer default_observer QConfigAny
-            QConfigDynamic default_debug_qconfig default_per_channel_qconfig default_dynamic_qconfig
-            float16_dynamic_qconfig float16_static_qconfig per_channel_dynamic_qconfig
-            float_qparams_weight_only_qconfig_4bit default_quint8_weight_qconfig default_qat_qconfig
-            default_dynamic_qat_qconfig default_weight_only_qconfig default_activation_only_qconfig
-            default_qat_qconfig_v2 default_reuse_input_qconfig default_symmetric_qnnpack_qconfig
-            default_per_channel_symmetric_qnnpack_qconfig default_symmetric_qnnpack_qat_qconfig
-            default_per_channel_symmetric_qnnpack_qat_qconfig default_embedding_qat_qconfig
-            default_embedding_qat_qconfig_4bit get_default_qconfig_dict get_default_qat_qconfig_dict
-            qconfig_equals
         ao.quantization.qconfig_mapping: get_default_qconfig_mapping get_default_qat_qconfig_mapping
-        ao.quantization.quantization_mappings: DEFAULT_QAT_MODULE_MAPPINGS
-            get_default_dynamic_sparse_quant_module_mappings
-            DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS DEFAULT_STATIC_QUANT_MODULE_MAPPINGS
-            DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS
-            DEFAULT_MODULE_TO_ACT_POST_PROCESS DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS
-            DEFAULT_DYNAMIC_SPARSE_QUANT_MODULE_MAPPINGS
+        ao.quantization.quantization_mappings: get_default_dynamic_sparse_quant_module_mappings
+            DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS
+            DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS DEFAULT_DYNAMIC_SPARSE_QUANT_MODULE_MAPPINGS
             get_default_static_sparse_quant_module_mappings
-            get_default_float_to_quantized_operator_mappings get_embedding_qat_module_mappings
-            get_embedding_static_quant_module_mappings get_dynamic_quant_module_class
-            get_default_static_quant_reference_module_mappings no_observer_set
-        ao.quantization.quantize: get_default_custom_config_dict
+            get_default_static_quant_reference_module_mappings
         ao.quantization.quantize_fx: attach_preserved_attrs_to_model fuse_fx prepare_fx
             prepare_qat_fx convert_fx convert_to_reference_fx _convert_to_reference_decomposed_fx
         ao.quantization.quantize_jit: script_qconfig script_qconfig_dict fuse_conv_bn_jit
             prepare_jit prepare_dynamic_jit convert_jit convert_dynamic_jit
-        ao.quantization.utils: MatchAllNode activation_dtype activation_is_dynamically_quantized
-            activation_is_int8_quantized activation_is_statically_quantized calculate_qmin_qmax
-            check_min_max_valid determine_qparams get_combined_dict get_fqn_to_example_inputs
-            get_qconfig_dtypes get_quant_type get_swapped_custom_module_class getattr_from_fqn
-            has_no_children_ignoring_parametrizations op_is_int8_dynamically_quantized
-            validate_qmin_qmax weight_dtype weight_is_quantized weight_is_statically_quantized
+        ao.quantization.utils: MatchAllNode activation_is_dynamically_quantized
+            activation_is_int8_quantized activation_is_statically_quantized determine_qparams
+            get_fqn_to_example_inputs get_swapped_custom_module_class getattr_from_fqn
+            op_is_int8_dynamically_quantized weight_is_quantized weight_is_statically_quantized
             check_node get_qparam_dict activation_is_int32_quantized
     """,
     reasons.TORCHSCRIPT: """

@@ -142,64 +142,21 @@ LINES: dict[str, str] = {
             maybe_enable_thunkify py_sym_types selective_decompose
     """,
     reasons.QUANTISATION: """
-        ao.quantization: HistogramObserver QuantType add_quant_dequant default_dynamic_qconfig
-            default_eval_fn default_fake_quant default_fixed_qparams_range_0to1_fake_quant
-            default_fixed_qparams_range_neg1to1_fake_quant default_histogram_fake_quant
-            default_per_channel_weight_fake_quant default_placeholder_observer default_qat_qconfig
-            default_qconfig default_weight_fake_quant float16_dynamic_qconfig
-            float_qparams_weight_only_qconfig get_default_compare_output_module_list
-            get_default_dynamic_quant_module_mappings get_default_qat_module_mappings
-            get_default_qconfig_propagation_list get_default_static_quant_module_mappings
-            get_fuser_method get_quantized_operator get_static_quant_module_class propagate_qconfig_
-            quantize_dynamic_jit quantize_jit quantize_qat swap_module _prepare_ondevice_dynamic_jit
-            _convert_ondevice_dynamic_jit _quantize_ondevice_dynamic_jit WeightObserver
-            FixedQParamsFakeQuantize FixedQParamsObserver FusedMovingAvgObsFakeQuantize MatchAllNode
-            MovingAverageMinMaxObserver MovingAveragePerChannelMinMaxObserver NoopObserver
-            ObserverOrFakeQuantize Pattern PlaceholderObserver QConfigAny QConfigDynamic
-            RecordingObserver ReuseInputObserver UniformQuantizationObserverBase convert_dynamic_jit
-            convert_jit default_affine_fixed_qparams_fake_quant
-            default_affine_fixed_qparams_observer default_debug_observer default_dynamic_fake_quant
-            default_dynamic_quant_observer default_embedding_fake_quant
-            default_embedding_fake_quant_4bit default_fixed_qparams_range_0to1_observer
-            default_fixed_qparams_range_neg1to1_observer default_float_qparams_observer
-            default_float_qparams_observer_4bit default_fused_act_fake_quant
-            default_fused_per_channel_wt_fake_quant default_fused_wt_fake_quant
-            default_histogram_observer default_reuse_input_observer
-            default_symmetric_fixed_qparams_fake_quant default_symmetric_fixed_qparams_observer
-            disable_fake_quant disable_observer enable_fake_quant enable_observer fuse_conv_bn
-            fuse_conv_bn_jit fuse_conv_bn_relu fuse_convtranspose_bn fuse_linear_bn
-            fused_per_channel_wt_fake_quant_range_neg_127_to_127
-            fused_wt_fake_quant_range_neg_127_to_127 get_combined_dict
-            get_default_custom_config_dict get_default_dynamic_sparse_quant_module_mappings
-            get_default_float_to_quantized_operator_mappings get_default_qat_qconfig_dict
-            get_default_qat_qconfig_mapping get_default_qconfig_dict get_default_qconfig_mapping
+        ao.quantization: quantize_dynamic_jit _prepare_ondevice_dynamic_jit
+            _convert_ondevice_dynamic_jit _quantize_ondevice_dynamic_jit WeightObserver MatchAllNode
+            ObserverOrFakeQuantize Pattern convert_dynamic_jit convert_jit fuse_conv_bn_jit
+            get_combined_dict get_default_dynamic_sparse_quant_module_mappings
+            get_default_qat_qconfig_mapping get_default_qconfig_mapping
             get_default_static_quant_reference_module_mappings
-            get_default_static_sparse_quant_module_mappings get_dynamic_quant_module_class
-            get_embedding_qat_module_mappings get_embedding_static_quant_module_mappings
-            get_fuser_method_new get_observer_state_dict load_observer_state_dict no_observer_set
-            per_channel_weight_observer_range_neg_127_to_127 prepare_dynamic_jit prepare_jit
-            qconfig_equals script_qconfig script_qconfig_dict weight_observer_range_neg_127_to_127
-            AffineQuantizedObserverBase Granularity MappingType PerAxis PerBlock PerGroup PerRow
-            PerTensor PerToken TorchAODType ZeroPointDomain get_block_size
+            get_default_static_sparse_quant_module_mappings get_fuser_method_new prepare_dynamic_jit
+            prepare_jit script_qconfig script_qconfig_dict AffineQuantizedObserverBase Granularity
+            MappingType PerAxis PerBlock PerGroup PerRow PerTensor PerToken TorchAODType
+            ZeroPointDomain get_block_size
         ao.pruning: BaseScheduler BaseSparsifier CubicSL FakeSparsity LambdaSL
             NearlyDiagonalSparsifier WeightNormSparsifier fqn_to_module get_arg_info_from_tensor_fqn
             get_dynamic_sparse_quantized_mapping get_static_sparse_quantized_mapping module_to_fqn
-        ao.nn.quantized: BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d
-            ConvTranspose2d ConvTranspose3d DeQuantize ELU Embedding EmbeddingBag GroupNorm
-            Hardswish InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm LeakyReLU Linear LSTM
-            MultiheadAttention Quantize ReLU6 Sigmoid Softmax PReLU QFunctional
-        ao.nn.quantized.dynamic: Linear LSTM GRU LSTMCell RNNCell GRUCell Conv1d Conv2d Conv3d
-            ConvTranspose1d ConvTranspose2d ConvTranspose3d
-        ao.nn.qat: Linear Conv1d Conv2d Conv3d Embedding EmbeddingBag
-        ao.nn.qat.dynamic: Linear
+        ao.nn.quantized: LSTM MultiheadAttention
         ao.nn.quantizable: LSTM MultiheadAttention
-        ao.nn.intrinsic: ConvBn1d ConvBn2d ConvBn3d ConvBnReLU1d ConvBnReLU2d ConvBnReLU3d
-            ConvReLU1d ConvReLU2d ConvReLU3d LinearReLU BNReLU2d BNReLU3d LinearBn1d LinearLeakyReLU
-            LinearTanh ConvAdd2d ConvAddReLU2d
-        ao.nn.intrinsic.qat: LinearReLU LinearBn1d ConvReLU1d ConvReLU2d ConvReLU3d ConvBn1d
-            ConvBn2d ConvBn3d ConvBnReLU1d ConvBnReLU2d ConvBnReLU3d update_bn_stats freeze_bn_stats
-        ao.nn.intrinsic.quantized: BNReLU2d BNReLU3d ConvReLU1d ConvReLU2d ConvReLU3d LinearReLU
-            LinearLeakyReLU LinearTanh ConvAdd2d ConvAddReLU2d
         ao.nn.sparse.quantized: Linear
     """,
     reasons.PER_SAMPLE: """

@@ -30,8 +30,8 @@ RECORDER = (
 )
 EXPORT = "it is a part of PyTorch's exporter beyond torch.export.export, save and load"
 QUANTISATION = (
-    "quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of "
-    "linear layers in 8 or 4 bits"
+    "it belongs to quantisation beyond prepare, convert, quantize_dynamic and their layers: use "
+    "those of torch.ao.quantization, or jtorch.wrappers.quantized.quantize_"
 )
 TORCHSCRIPT = "there is no TorchScript, nor its graphs; torch.fx traces functions"
 COMPILER = "it is a part of PyTorch's compiler, whose place XLA takes"

@@ -68,6 +68,8 @@ def _late_operators() -> Callable[[str], None]:
             from ...distributed import _operators as _operators
         elif namespace == "prim":
             hooks.operator_kernels.get()
+        elif namespace == "quantized":
+            hooks.quantised.get()
         elif namespace == "profiler":
             from ...library import _profiler_operators as _profiler_operators
 
@@ -219,6 +221,13 @@ def _opaque() -> ModuleType:
 
 hooks.opaque_zeros.fill(lambda: _opaque().zeros)
 hooks.to_mkldnn.fill(lambda: _opaque().to_mkldnn)
+
+
+@hooks.quantised.fill
+def _quantised() -> ModuleType:
+    from .. import quantised
+
+    return quantised
 
 
 # ---- operators -----------------------------------------------------------------------------------
