@@ -20,10 +20,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "jtorch"
-#: What speaks of operations by name because it gives each of them another meaning; and the lists of
-#: what is left out, where functions of other modules have the same names (those of quantised
-#: tensors).
-APART = ("wrappers", "sparse", "masked", "nested", "distributed/tensor", "_src/refusals")
+#: What speaks of operations by name because it gives each of them another meaning, or writes them
+#: in another language; and the lists of what is left out, where functions of other modules have the
+#: same names (those of quantised tensors).
+APART = (
+    "wrappers", "sparse", "masked", "nested", "distributed/tensor", "_src/refusals", "_src/onnx",
+)  # fmt: skip
 #: The signatures of operators, a table of PyTorch's: it counts as one file.
 TABLE = ROOT / "_src" / "aten" / "schemas.txt"
 _WORD = re.compile(r"[A-Za-z_]\w*")
