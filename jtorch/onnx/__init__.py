@@ -145,8 +145,9 @@ def export(
     The model is called once, on tensors without data, by ``torch.export.export``; its operators are
     translated with the functions of ``onnxscript``, which must be installed, as must ``onnx``.
     Inputs have the names of ``forward``'s parameters, parameters and buffers those of the
-    ``state_dict``. It is exported in the mode that it is in, with a warning in training mode. What
-    buffers would become is left out.
+    ``state_dict``. It is exported in the mode that it is in, with a warning in training mode, in
+    which batch normalisation takes its running statistics all the same, as PyTorch's exporter has
+    it. What buffers would become is left out.
 
     Args:
         model: a module, or a program that ``torch.export.export`` gave.
@@ -158,7 +159,7 @@ def export(
         output_names: names of its results.
         opset_version: the version of ONNX's operators, 20 if not given.
         dynamo: False for the interface of PyTorch's older exporter, which gives None, exports in
-            the mode that ``training`` says, and takes ``dynamic_axes`` exactly. The model is traced
+            the mode of evaluation, and takes ``dynamic_axes`` exactly. The model is traced
             in the same way as otherwise: what only the older exporter does, keeping the choices
             that values make in the example, is refused.
         external_data: whether parameters are in a file beside ``f``.
@@ -176,7 +177,7 @@ def export(
         export_params: whether the file has the parameters.
         keep_initializers_as_inputs: whether they are inputs as well.
         dynamic_axes: the sizes that vary, by names of inputs; ``dynamic_shapes`` comes first.
-        training: with ``dynamo=False``, the mode in which the model is exported.
+        training: with ``dynamo=False``, the mode to export in: that of evaluation.
         operator_export_type: only ``ONNX``.
         do_constant_folding: with ``dynamo=False``, as ``optimize``.
         custom_opsets: not offered.
@@ -218,6 +219,12 @@ def export(
         )  # fmt: skip
     if operator_export_type is not OperatorExportTypes.ONNX:
         raise not_offered("torch.onnx.export(operator_export_type=...)", "only ONNX is offered")
+    if training is not TrainingMode.EVAL and (
+        training is TrainingMode.TRAINING or getattr(model, "training", False)
+    ):
+        raise not_offered(
+            "torch.onnx.export(training=...)", "batch normalisation would not be that of training"
+        )
     for name, asked in (
         ("custom_opsets", custom_opsets),
         ("export_modules_as_functions", export_modules_as_functions),

@@ -419,6 +419,11 @@ def test_the_older_interface_takes_axes_exactly(tmp_path: Any) -> None:
             torch.onnx.export(
                 Two(), PAIR, tmp_path / "other.onnx", dynamo=False, dynamic_shapes=({0: "b"}, None)
             )
+        with pytest.raises(NotImplementedError, match="training"):
+            torch.onnx.export(
+                Two(), PAIR, tmp_path / "other.onnx", dynamo=False,
+                training=torch.onnx.TrainingMode.TRAINING,
+            )  # fmt: skip
         with pytest.raises(NotImplementedError, match="custom_opsets"):
             torch.onnx.export(
                 Two(), PAIR, tmp_path / "other.onnx", dynamo=False, custom_opsets={"a": 1}
