@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import jtorch as torch
 from jtorch._src.onnx.program import ONNXProgram
-from jtorch.utils import _pytree as pytree
+from jtorch._src.onnx.verifying import results_of
 
 __all__ = ["assert_onnx_program"]
 
@@ -39,9 +39,5 @@ def assert_onnx_program(
         args, kwargs = source.example_inputs
     args, kwargs = args or (), kwargs or {}
     run = program if backend == "onnxruntime" else program.call_reference
-    with torch.no_grad():
-        wanted = [x for x in pytree.tree_leaves(source.module()(*args, **kwargs)) if x is not None]
-    given = run(*args, **kwargs)
-    torch.testing.assert_close(
-        tuple(given), tuple(map(torch.as_tensor, wanted)), rtol=rtol, atol=atol
-    )
+    wanted = tuple(map(torch.as_tensor, results_of(source, args, kwargs)))
+    torch.testing.assert_close(tuple(run(*args, **kwargs)), wanted, rtol=rtol, atol=atol)

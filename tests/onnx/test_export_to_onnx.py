@@ -359,7 +359,8 @@ def test_an_export_leaves_everything_as_it_was(tmp_path: Any) -> None:
     with pytest.warns(UserWarning, match="Exporting a model while it is in training mode"):
         torch.onnx.export(module, (torch.ones(4, 3),))
     module.eval()
-    program = torch.onnx.export(module, (torch.ones(4, 3),))
+    program = torch.onnx.export(module, (torch.ones(4, 3),), verify=True)
+    torch.onnx.testing.assert_onnx_program(program)
     for _ in range(2):  # nothing is counted
         assert program(torch.zeros(4, 3))[0].tolist() == [[1.0] * 3] * 4
     with pytest.warns(DeprecationWarning, match="legacy"):
