@@ -20,11 +20,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "jtorch"
-#: What speaks of operations by name because it gives each of them another meaning; and the lists of
-#: what is left out, where functions of other modules have the same names (those of quantised
-#: tensors).
+#: What speaks of operations by name because it gives each of them another meaning, or writes them
+#: in another language; and the lists of what is left out, where functions of other modules have the
+#: same names (those of quantised tensors).
 APART = (
-    "wrappers", "sparse", "masked", "nested", "distributed/tensor", "_src/refusals",
+    "wrappers", "sparse", "masked", "nested", "distributed/tensor", "_src/refusals", "_src/onnx",
     "_src/quantised", "ao/nn",
 )  # fmt: skip
 #: The signatures of operators, a table of PyTorch's: it counts as one file.

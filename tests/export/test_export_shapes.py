@@ -283,3 +283,14 @@ def test_numbers_made_of_sizes_keep_varying() -> None:
         for n in (5, 9, 10, 12, 15):
             found, expected = call(x := torch.randn(n, 2)), f(x)
             assert torch.equal(found, expected) and found.dtype is expected.dtype, name
+
+
+def test_windows_bound_the_sizes_that_they_are_moved_over() -> None:
+    for hint in (Dim.DYNAMIC, Dim.AUTO):
+        program = export(
+            nn.Conv2d(1, 2, 3, stride=2), (torch.ones(2, 1, 8, 8),), dynamic_shapes=({2: hint},)
+        )
+        assert [str(r) for r in program.range_constraints.values()] == ["VR[3, int_oo]"]
+        assert program.module()(torch.ones(2, 1, 11, 8)).shape == (2, 2, 5, 3)
+    with pytest.raises(Exception, match=r"h = Dim\('h', min=3\)"):
+        export(nn.Conv2d(1, 2, 3), (torch.ones(2, 1, 8, 8),), dynamic_shapes=({2: Dim("h")},))

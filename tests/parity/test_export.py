@@ -85,6 +85,23 @@ def test_graphs_signatures_and_ranges(name: str, train: bool, dynamic: bool) -> 
         assert mine == theirs
 
 
+def test_losses_are_one_operator() -> None:
+    found = []
+    for t in (jtorch, torch):
+        F = t.nn.functional
+
+        class Losses(t.nn.Module):
+            def forward(self, x: Any, y: Any, F: Any = F) -> Any:
+                return (
+                    F.kl_div(x, y, reduction="batchmean"),
+                    F.kl_div(x, y, reduction="sum", log_target=True),
+                    F.triplet_margin_loss(x, y, y, margin=2.0), F.poisson_nll_loss(x, y),
+                )  # fmt: skip
+
+        found.append(_described(t.export.export(Losses(), (t.ones(2, 3), t.ones(2, 3)))))
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("train", [False, True])
 def test_functional_graphs(train: bool) -> None:
     found = []

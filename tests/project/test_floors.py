@@ -42,6 +42,7 @@ FLOORS = {
     "_src.keeping.command": 5, "_src.start.typings": 5, "_src.refusals.functions": 5,
     "_src.tensor.legacy_storage": 5, "_src.bind.underscored": 5, "_src.bind.fused_layers": 5,
     "_src.bind.conditions": 5, "_src.borders.streams": 5, "_src.files": 5, "_src.neighbours": 5,
+    "_src.onnx": 5,
     "autograd._profiler_modes": 5, "autograd.functional": 5, "autograd.gradcheck": 5,
     "autograd.jacobians": 5, "autograd.sparse_inputs": 5, "cuda.amp": 5, "cpu.amp": 5, "_C._nn": 5,
     "_C._distributed_c10d": 5, "storage": 5,

@@ -80,7 +80,8 @@ def from_python(path: str, packet: OpOverloadPacket) -> Callable[..., object] | 
                 extra.pop("reduce", None),
                 given.get("reduction", "mean"),
             )
-            if given["self"]._aval.shape != given["target"]._aval.shape:
+            pair = given.get("self", given.get("input")), given.get("target")
+            if None not in pair and pair[0]._aval.shape != pair[1]._aval.shape:
                 return NotImplemented
         if any(x is not None for x in extra.values()):
             return NotImplemented

@@ -21,6 +21,7 @@ from .by_names import REDUCTIONS, reduction_of
 from .functions import route
 from .overloads import aten
 from .routes_shape import contiguous, reshape
+from .routes_whole import _reduction, whole
 
 if TYPE_CHECKING:
     from ..engine.sized import Sized
@@ -822,6 +823,19 @@ def kl_div(
         total = A.sum.default(found)
         return A.div.Tensor(total, input._aval.shape[0]) if input._aval.ndim else total
     return _reduced(found, reduction_of(size_average, reduce, reduction))
+
+
+@whole(F.kl_div)
+def _whole_kl_div(
+    input: Tensor, target: object, size_average: object = None, reduce: object = None,
+    reduction: str = "mean", log_target: bool = False,
+) -> Any:  # fmt: skip
+    mean = reduction == "batchmean" and size_average is None and reduce is None
+    how = 2 if mean else _reduction(size_average, reduce, reduction)
+    if how is None:
+        return NotImplemented
+    found = A.kl_div.default(input, target, how, log_target=log_target)
+    return A.div.Tensor(found, input.shape[0]) if mean and input._aval.ndim else found
 
 
 # ---- the inverse of maximum pooling --------------------------------------------------------------

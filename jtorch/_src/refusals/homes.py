@@ -102,7 +102,7 @@ _LINES = """
     nn.functional: _refs.nn.functional
     nn.modules.loss: nn.modules.linear_cross_entropy
     nn.utils._expanded_weights: .expanded_weights_impl
-    onnx: _C._onnx
+    onnx: _C._onnx ._internal.exporter ._internal.exporter._onnx_program
     onnx.symbolic_helper: onnx._internal.torchscript_exporter.symbolic_helper
     onnx.symbolic_opset9: onnx._internal.torchscript_exporter.symbolic_opset9
     onnx.symbolic_opset11: onnx.symbolic_opset12 onnx.symbolic_opset13 onnx.symbolic_opset14

@@ -201,9 +201,6 @@ _LINES: dict[str, str] = {
         cuda.profiler: init start stop profile
         _C: _cuda_clearCublasWorkspaces
     """,
-    reasons.ONNX: """
-        onnx._internal.exporter: ONNXProgram
-    """,
     reasons.PIPES: """
         utils.data.datapipes.dataframe: CaptureDataFrame DFIterDataPipe DataFramesAsTuplesPipe
         utils.data.datapipes.dataframe.dataframes: CaptureDataFrame DataFrameTracer

@@ -468,10 +468,6 @@ LINES: dict[str, str] = {
         distributed.checkpoint.filesystem: _StorageWriterTransforms _write_item
         distributed._serialization: _streaming_load _streaming_save
     """,
-    reasons.ONNX: """
-        onnx.testing: assert_onnx_program
-        onnx.verification: VerificationInfo verify_onnx_program
-    """,
     reasons.SYMBOLIC: """
         nested._internal.nested_int: NestedIntNode
         utils._sympy.functions: BitwiseFn_bitwise_and CeilDiv CeilToInt FloatPow FloatTrueDiv

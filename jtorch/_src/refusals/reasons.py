@@ -45,7 +45,6 @@ RPC = "there are no remote procedure calls between processes; use Python's own, 
 PROFILER = "operations are fused, so that single ones have no times; use jax.profiler"
 GRAPHS = "XLA makes CUDA graphs of its programs by itself"
 CUDA = "JAX drives the GPU by itself"
-ONNX = "exporting to ONNX is not offered; jax2onnx exports programs of JAX"
 FILE = "it reads PyTorch's archives piece by piece; use torch.load"
 PIPES = "pipes of data frames, and types of pipes, are left out; use pandas in functions of pipes"
 SYMBOLIC = "it is a part of PyTorch's reasoning about symbolic sizes"

@@ -50,6 +50,8 @@ class ConstraintViolation(RuntimeError):
         )
 
 
+#: How JAX words what it cannot decide of a size and a number.
+_UNDECIDED = re.compile(r"comparison '(\w+)' (<=?|>=?) '(\d+)' is inconclusive")
 _DENIED = {">": "<=", "<=": ">", "<": ">=", ">=": "<", "==": "!=", "!=": "=="}
 
 
@@ -221,11 +223,23 @@ class ShapeEnv:
                 f"Constraints violated: {why}. It holds for the example's sizes but not for all "
                 "that the dynamic sizes may have: say more of them by Dim(..., min=, max=), or "
                 "make them static.",
-                names, self.mentioned(why) or names, matched=matched,
+                names, self.mentioned(why) or names, self._compared(why), matched,
             )  # fmt: skip
         for name in names:
             hint = self.hints[name]
             self.guards.append(Guard(guess_of(f"{name} == {hint}"), f"{name} == {hint}"))
+
+    def _compared(self, why: str) -> tuple[str, Any, Any] | None:
+        """The comparison of a size with a number that JAX could not decide, as it holds for the
+        example, where it says that the size is not too small."""
+        found = _UNDECIDED.search(why)
+        names = [] if found is None else self.mentioned(found[1])
+        if found is None or not names or names[0] not in self.hints:
+            return None
+        sign, number, hint = found[2], int(found[3]), self.hints[names[0]]
+        if not evaluate(f"a {sign} b", {"a": hint, "b": number}):
+            sign = _DENIED[sign]
+        return (sign, self._exprs[names[0]], number) if sign in (">", ">=") else None
 
     def format_guards(self) -> str:
         """The guards, one a line."""
