@@ -283,3 +283,9 @@ def test_numbers_made_of_sizes_keep_varying() -> None:
         for n in (5, 9, 10, 12, 15):
             found, expected = call(x := torch.randn(n, 2)), f(x)
             assert torch.equal(found, expected) and found.dtype is expected.dtype, name
+
+
+def test_one_size_that_is_a_number_and_one_that_a_table_is_cut_to() -> None:
+    table = torch.ones(1, 10, 4)
+    found = sizes(lambda x: x + table[:, : x.size(1)], (2, 5, 4), dim=Dim.AUTO)
+    assert found == ([["s18", "s7", 4]], ["VR[0, 10]", ANY])
