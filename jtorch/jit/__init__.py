@@ -210,8 +210,9 @@ def unused(fn: object) -> Any:
     return fn
 
 
-def export(fn: object) -> Any:
-    """The function itself."""
+def export(fn: Any) -> Any:
+    """The function itself, which is written with the module it is a method of."""
+    setattr(fn, _script.EXPORTED, True)
     return fn
 
 
@@ -323,6 +324,8 @@ def wait(future: Any) -> Any:
 def save(m: object, f: object, _extra_files: Any = None) -> None:
     """Writes a scripted or traced module to a path or a file-like object, as an archive that
     PyTorch loads.
+
+    A scripted module or function is written from its source, with its branches.
 
     A traced module is written as the operators that a call on its example calls, with sizes that
     follow those of the inputs; its submodules have their parameters and buffers there, and no

@@ -275,6 +275,8 @@ def frozen(module: object, preserved: Any = None) -> Any:
     return made
 
 
+#: The attribute of methods that ``export`` was given.
+EXPORTED = "_torchscript_exported"
 #: Whether a trace is made that is to be saved.
 SAVING = threading.local()
 

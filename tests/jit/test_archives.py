@@ -98,7 +98,7 @@ return torch.mm(x, x)"""
         "return torch._ops.x(x)",
         "return torch.__class__(x)",
         "return (lambda: x)()",
-        "return [i for i in x]",
+        "return (i for i in x)",
         "return eval(x)",
         "return ops.os.system(x)",
         "return __torch__.os.system(x)",
@@ -211,6 +211,96 @@ def test_functions_and_frozen_modules_are_written() -> None:
     made = torch.jit.load(io.BytesIO(frozen.save_to_buffer()))
     assert not list(made.parameters())
     assert torch.allclose(made(torch.ones(3, 2)), net(torch.ones(3, 2)))
+
+
+SCALE = 2.5
+
+
+def scaled(x: torch.Tensor, n: int = 2) -> torch.Tensor:
+    if n > 1:
+        x = x * n
+    return x + SCALE
+
+
+class Branches(nn.Module):
+    given: torch.Tensor | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU())
+        self.layers = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
+        self.register_buffer("shift", torch.ones(8))
+        self.given, self.times, self.names = None, 3, ["a", "b"]
+
+    @torch.jit.export
+    def count(self) -> int:
+        self.times += 1
+        return self.times
+
+    def chosen(self, x: torch.Tensor, flag: bool) -> torch.Tensor:
+        return x * self.times if flag else x - len(self.names)
+
+    def forward(self, x: torch.Tensor, n: int, more: torch.Tensor | None = None) -> torch.Tensor:
+        """Of each kind of statement one."""
+        y = self.first(x).flatten(1)[:, :8]
+        for i, layer in enumerate(self.layers):
+            y = nn.functional.relu(layer(y)) + i
+        for j in range(n):
+            if j == 2:
+                break
+            y = y * self.shift
+        y = self.chosen(y, y.size(0) > 1)
+        if more is not None:
+            y = y + more
+        while y.abs().sum() > 10:
+            y = y / 2
+        if n > 9:
+            raise ValueError(f"{n} is too much")
+        z = scaled(y, n)
+        z[0] = 0.0
+        z[:, 1] += 2
+        return torch.cat([z, y], dim=1).view(z.size(0), -1).softmax(-1).to(torch.float64)
+
+
+def test_scripted_modules_keep_their_branches() -> None:
+    net = Branches().eval()
+    made = torch.jit.load(io.BytesIO(torch.jit.script(net).save_to_buffer()))
+    x = torch.randn(1, 1, 2, 4)
+    for args in ((x, 1), (x.expand(3, 1, 2, 4), 4), (x, 2, torch.ones(8))):
+        assert torch.allclose(made(*args), net(*args))
+    with pytest.raises(torch.jit.Error, match=r"builtins\.ValueError: 10 is too much"):
+        made(x, 10)
+    assert made.count() == 4 and made.times == 4 and made.code.count("if ") == 3
+
+
+def test_scripted_programs_without_a_text_are_refused_by_name(tmp_path: Path) -> None:
+    class Tries(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            try:
+                return x
+            except ValueError:
+                return x
+
+    class Without(nn.Module):
+        @torch.no_grad()
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x
+
+    def reads(x: torch.Tensor) -> torch.Tensor:
+        return x + io.DEFAULT_BUFFER_SIZE + len(io.__all__)
+
+    hooked = nn.Linear(1, 1)
+    hooked.register_forward_hook(lambda *_: None)
+    for program, why in (
+        (Tries(), r"Tries\.forward has Try in line 2"),
+        (Without(), r"Without\.forward has the decorator torch\.no_grad"),
+        (reads, r"reads has io\.__all__, which is no constant"),
+        (hooked, "Linear has hooks"),
+        (nn.LSTM(1, 1), "LSTM"),
+    ):
+        with pytest.raises(NotImplementedError, match=why):
+            torch.jit.script(program).save(tmp_path / "f.pt")
+    assert not list(tmp_path.iterdir())
 
 
 @torch.jit.script

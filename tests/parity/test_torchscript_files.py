@@ -155,6 +155,51 @@ class Net(jtorch.nn.Module):
         return self.norm(y.transpose(1, 2)), {"scores": scores, "sum": y.sum((0, 1))}
 
 
+def half(x: jtorch.Tensor, n: int) -> jtorch.Tensor:
+    for i in range(n):
+        x = x / 2 if i % 2 == 0 else -x
+    return x
+
+
+class Scripted(jtorch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = jtorch.nn.ModuleList([
+            jtorch.nn.Sequential(jtorch.nn.Linear(4, 4), jtorch.nn.LayerNorm(4)),
+            jtorch.nn.GELU(),
+            jtorch.nn.Tanh(),
+        ])  # fmt: skip
+        self.calls = 0
+
+    def forward(self, x: jtorch.Tensor, n: int, more: jtorch.Tensor | None = None) -> Any:
+        found: list[jtorch.Tensor] = []
+        for layer in self.layers:
+            x = layer(x)
+            found.append(x)
+        if more is not None and n > 1:
+            x = x + more
+        self.calls += 1
+        x = x.clone()
+        x[:, 0] *= n
+        while x.abs().sum() > 4:
+            x = half(x, n + self.calls)
+        return x, [f.sum() for f in found], self.calls
+
+
+Scripted.forward.__annotations__["return"] = tuple[jtorch.Tensor, list[jtorch.Tensor], int]
+
+
+def test_scripted_modules_are_read_by_pytorch() -> None:
+    jtorch.manual_seed(0)
+    net = Scripted()
+    theirs = torch.jit.load(io.BytesIO(jtorch.jit.script(net).save_to_buffer()))
+    for shape, n, more in (((2, 4), 1, None), ((5, 4), 2, jtorch.ones(4)), ((1, 4), 3, None)):
+        x = jtorch.randn(*shape)
+        given = None if more is None else torch.tensor(more.tolist())
+        found = theirs(torch.tensor(x.tolist()), n, given)
+        same(net(x, n, more), found)
+
+
 @pytest.mark.parametrize("training", [False, True])
 def test_traced_modules_are_read_by_pytorch(training: bool) -> None:
     jtorch.manual_seed(0)

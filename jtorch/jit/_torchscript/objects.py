@@ -14,7 +14,7 @@ from jtorch import nn
 from jtorch.futures import Future
 
 from .._script import RecursiveScriptModule
-from .builtins import Interrupted
+from .builtins import Interrupted, builtin
 from .kinds import CodeError, Kind, belongs, fitted
 from .source import Function, Late
 
@@ -165,6 +165,10 @@ class LoadedModule(RecursiveScriptModule):
         return spec.methods["forward"].code(spec.text)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        held = self.__dict__.get("_parameters", {})
+        if name in held and isinstance(value, torch.Tensor):  # they are plain tensors here
+            held[name] = value
+            return
         kind = type(self)._spec.attributes.get(name)
         if kind is not None and kind.name in ("int", "float", "bool", "str"):
             value = fitted(value, kind)
@@ -265,9 +269,12 @@ def get(obj: Any, name: str) -> Any:
     if spec is not None:
         if spec.has(name):
             return getattr(obj, name, None) if name in _HIDDEN else getattr(obj, name)
-    elif (issubclass(kind, tuple) and name in getattr(kind, "_fields", ())) or (
-        issubclass(kind, Enum) and name in ("name", "value")
-    ):
+    elif issubclass(kind, tuple):
+        if name in getattr(kind, "_fields", ()):
+            return getattr(obj, name)
+    elif issubclass(kind, (torch.Tensor, torch.device)):
+        return builtin("prim", name)(obj)
+    elif issubclass(kind, Enum) and name in ("name", "value"):
         return getattr(obj, name)
     raise RuntimeError(
         f"'{getattr(kind, '_script_name', kind.__name__)}' has no attribute '{name}'"
@@ -293,11 +300,19 @@ def has(obj: Any, name: str) -> bool:
     return spec is not None and (spec.has(name) or name in spec.methods)
 
 
+#: What has the operators as methods.
+_PLAIN = (torch.Tensor, list, dict, str, tuple, int, float)
+
+
 def invoke(obj: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     """``obj.name(...)`` in code."""
     methods = getattr(type(obj), "_script_methods", None)
-    if name == "tolist" and isinstance(obj, torch.Tensor):
-        return obj.tolist()
+    if methods is None and isinstance(obj, _PLAIN):
+        if name == "tolist" and isinstance(obj, torch.Tensor):
+            return obj.tolist()
+        return builtin("aten", name)(
+            obj, *args, **{n.removeprefix("v_"): x for n, x in kwargs.items()}
+        )
     if methods is None or name not in methods:
         raise RuntimeError(
             f"Tried to access nonexistent attribute or method '{name}' of type "

@@ -136,6 +136,12 @@ class Operator:
 
     def _prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         overload = _choose(self._packet, args, kwargs)
+        last = len(args) - 1
+        while overload is None and last >= 0 and _is_int(args[last]):  # as in view(2, 3)
+            overload = _choose(self._packet, (*args[:last], list(args[last:])), kwargs)
+            if overload is not None:
+                return _gathered(overload, last), {}, False
+            last -= 1
         if overload is None:
             given = ", ".join(type(x).__name__ for x in (*args, *kwargs.values()))
             raise RuntimeError(
@@ -150,6 +156,16 @@ class Operator:
         }
         several = len(schema.returns) == 1 and str(schema.returns[0].type).startswith("Tensor[")
         return overload, made, several
+
+
+def _gathered(overload: Any, start: int) -> Callable[..., Any]:
+    """The overload with a list for the arguments from a place on."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made = {n: dtype_of(x) if n == "dtype" else x for n, x in kwargs.items()}
+        return overload(*args[:start], list(args[start:]), **made)
+
+    return call
 
 
 #: Operators that have another home here: public functions, and methods of tensors.

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._src.facts.errors import not_offered
 from .._script import FrozenScriptModule, ScriptFunction, ScriptModule
-from . import again, traced, writing
+from . import again, reading, scripting, traced, writing
 from .objects import LoadedModule
 from .writing import Program
 
@@ -27,7 +27,13 @@ def program_of(module: Any) -> Program:
         return again.program(inner)
     if getattr(inner, "_example", None) is not None:
         return traced.program(module)
-    raise not_offered("torch.jit.save", "of scripted modules")
+    if inner is not module:
+        raise not_offered("torch.jit.save of a frozen module", "it was scripted, not traced")
+    made = scripting.program(module)
+    written = io.BytesIO()
+    writing.write(made, written, None)
+    reading.load(io.BytesIO(written.getvalue()))  # it can be read
+    return made
 
 
 def save(module: Any, f: Any, extra: Any = None) -> None:

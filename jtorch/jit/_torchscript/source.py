@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 import re
 import textwrap
 from collections.abc import Callable
@@ -30,9 +31,17 @@ _BINARY = {
 _CONVERSIONS: dict[str, Callable[..., Any]] = {
     "int": _to_int, "float": _to_float, "bool": _to_bool, "complex": complex,
     "str": builtin("aten", "str"), "len": len, "print": print,
-    "range": lambda *args: list(range(*args)), "rangelist": builtin("prim", "rangelist"),
+    "enumerate": lambda *args: list(enumerate(*args)), "zip": lambda *args: list(zip(*args)),
+    "list": list, "range": lambda *args: list(range(*args)),
+    "rangelist": builtin("prim", "rangelist"),
     "min": builtin("prim", "min"), "max": builtin("prim", "max"), "ord": ord,
     "abs": builtin("aten", "abs"), "round": builtin("aten", "round"), "hash": hash,
+}  # fmt: skip
+
+
+_IN_PLACE = {
+    ast.Add: operator.iadd, ast.Sub: operator.isub, ast.Mult: operator.imul,
+    ast.Div: operator.itruediv,
 }  # fmt: skip
 
 
@@ -228,7 +237,9 @@ class Translator(ast.NodeTransformer):
             return ast.Expr(
                 self._call(
                     builtin("aten", "_set_item"),
-                    self.visit(target.value), self.visit(target.slice), self.visit(node.value),
+                    self.visit(target.value),
+                    self._place(target.slice),
+                    self.visit(node.value),
                 )
             )  # fmt: skip
         return ast.Assign([self._target(target)], self.visit(node.value))
@@ -270,14 +281,46 @@ class Translator(ast.NodeTransformer):
         return ast.Dict(keys, list(map(self.visit, node.values)))
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        if isinstance(node.slice, ast.Slice):
-            part = node.slice
+        return ast.Subscript(self.visit(node.value), self._place(node.slice), ast.Load())
+
+    def _place(self, node: ast.expr) -> ast.expr:
+        """What stands between brackets."""
+        if isinstance(node, ast.Slice):
             bounds = [
-                ast.Constant(None) if b is None else self.visit(b) for b in (part.lower, part.upper)
+                None if p is None else self.visit(p) for p in (node.lower, node.upper, node.step)
             ]
-            step = ast.Constant(1) if part.step is None else self.visit(part.step)
-            return self._call(builtin("aten", "slice"), self.visit(node.value), *bounds, step)
-        return ast.Subscript(self.visit(node.value), self.visit(node.slice), ast.Load())
+            return ast.Slice(*bounds)
+        if isinstance(node, ast.Tuple):
+            return ast.Tuple(list(map(self._place, node.elts)), ast.Load())
+        if isinstance(node, ast.Constant) and node.value is ...:
+            return node
+        return self.visit(node)
+
+    def visit_ListComp(self, node: ast.ListComp) -> Any:
+        (made,) = node.generators
+        if made.ifs or made.is_async:
+            raise self._refused(node, "a comprehension of this form")
+        items = self.visit(made.iter)
+        names = {n.id for n in ast.walk(made.target) if isinstance(n, ast.Name)}
+        before, self.local = self.local, self.local | names
+        part = ast.comprehension(self._target(made.target), items, [], 0)
+        found = ast.ListComp(self.visit(node.elt), [part])
+        self.local = before
+        return found
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        target, value = node.target, self.visit(node.value)
+        if isinstance(target, ast.Name):
+            return ast.AugAssign(ast.Name(f"v_{target.id}", ast.Store()), node.op, value)
+        if isinstance(target, ast.Subscript):
+            place = ast.Subscript(self.visit(target.value), self._place(target.slice), ast.Store())
+            return ast.AugAssign(place, node.op, value)
+        if type(node.op) not in _IN_PLACE or not isinstance(target, ast.Attribute):
+            raise self._refused(node, "an assignment of this form")
+        owner, name = self.visit(target.value), ast.Constant(target.attr)
+        now = ast.Call(ast.Name("G", ast.Load()), [owner, name], [])
+        made = self._call(_IN_PLACE[type(node.op)], now, value)
+        return ast.Expr(ast.Call(ast.Name("S", ast.Load()), [owner, name, made], []))
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         path = self._path(node)

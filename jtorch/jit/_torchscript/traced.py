@@ -366,8 +366,10 @@ def program(module: Any) -> Program:
     run: Any = _Called(module._function) if function else inner
     for name, child in () if function else inner.named_modules():
         if not isinstance(child, TracedModule):
-            home = getattr(child, "_original", type(child)).forward
-            if isinstance(child, LoadedModule) or has_branches(home):
+            kind = getattr(child, "_original", type(child))
+            if kind is nn.Sequential:
+                continue
+            if isinstance(child, LoadedModule) or has_branches(kind.forward):
                 raise _refused(f"{name} is a scripted module, of whose branches a trace shows one")
     with torch.no_grad(), torch.random.fork_rng():
         result = _kept_state(run, lambda: run(*args, **kwargs))
