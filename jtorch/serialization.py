@@ -25,6 +25,7 @@ import jtorch as torch
 
 from . import _weights_only_unpickler
 from ._src.facts.errors import not_offered
+from ._src.facts.warned_once import outside
 from ._src.files import legacy_format as _legacy_format
 from ._src.files.archive import MOST_ALIGNED, Archive, Writer
 
@@ -594,9 +595,12 @@ def _read(
     pickle_load_args.setdefault("encoding", "utf-8")
     reader = _weights_only_unpickler if weights_only else (pickle_module or pickle)
     with _opened(f, "rb") as file:
+        start = file.tell()
         try:
             if _is_zipfile(file):
                 with Archive(file) as archive:
+                    if archive.has("constants.pkl"):
+                        return _dispatched(f, start, file, map_location, weights_only)
                     return _load(
                         archive, map_location, reader, f if mmap else None, pickle_load_args
                     )
@@ -619,6 +623,23 @@ def _read(
             raise pickle.UnpicklingError(_weights_only_message(str(e))) from None
 
 
+def _dispatched(f: Any, start: int, file: Any, map_location: Any, weights_only: bool) -> Tree:
+    """What ``load`` makes of an archive of TorchScript."""
+    warnings.warn(
+        "'torch.load' received a zip file that looks like a TorchScript archive dispatching to "
+        "'torch.jit.load' (call 'torch.jit.load' directly to silence this warning)",
+        UserWarning,
+        stacklevel=outside(),
+    )
+    if weights_only:
+        raise RuntimeError(
+            "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. "
+            + UNSAFE_MESSAGE
+        )
+    file.seek(start)
+    return torch.jit.load(f, map_location=map_location)
+
+
 def _legacy_load(
     f: object, map_location: str | None, pickle_module: object, **pickle_load_args: Any
 ) -> object:
@@ -634,11 +655,6 @@ def _legacy_load(
 def _load(
     archive: Archive, map_location: str | None, reader: object, mapped: Any, options: dict[str, str]
 ) -> object:
-    if archive.has("constants.pkl"):
-        raise NotImplementedError(
-            "torch.load() of a TorchScript archive is not offered by jtorch: it has no TorchScript "
-            "interpreter"
-        )
     if mapped is not None and not _is_path(mapped):
         raise ValueError("f must be a file path in order to use the mmap argument")
     if mapped is not None:

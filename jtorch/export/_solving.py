@@ -26,6 +26,7 @@ _MOST = 24
 #: What a size may turn out to be a multiple of.
 _FACTORS = (2, 3, 4, 8, 16)
 _UNLIKE = re.compile(r"tensor a \((.+?)\) must match the size of tensor b \((.+?)\) at")
+_CUT = re.compile(r"\bmin\((?:(\w+), (\d+)|(\d+), (\w+))\)", re.IGNORECASE)
 _MIRRORED = {">": "<", "<=": ">=", "<": ">", ">=": "<="}
 
 
@@ -97,6 +98,14 @@ def _changes(
         line = _line(refused.comparison, spoken[0])
         if line is not None:
             yield lambda plan: _narrowed(plan, spoken[0], *line, sign)
+    able = free & (made.automatic.keys() | made.dims.keys())
+    found = _UNLIKE.search(str(refused))
+    if found is not None and any(side.isdigit() for side in found.groups()):
+        alone = set(spoken) & able
+        if alone:  # of an operand's sizes it is one that has to be this number
+            yield lambda plan: _numbers(plan, alone, flat)
+    for name, most in _cut(made, refused, spoken):
+        yield lambda plan, name=name, most=most: _narrowed(plan, name, 1, -most, "<=")
     if sign in ("", "=="):
         for p, text in _products(made, refused, spoken):
             yield lambda plan, p=p, text=text: _product(plan, p, text)
@@ -108,7 +117,7 @@ def _changes(
             for times in [k for k in _FACTORS if hint % k == 0 and hint > k]:
                 yield lambda plan, name=name, times=times: _multiple(plan, name, times)
     numbers = set(refused.needed) & made.symbols.keys() or set(made.symbols)
-    numbers &= free & (made.automatic.keys() | made.dims.keys())
+    numbers &= able
     if numbers:
         yield lambda plan: _numbers(plan, numbers, flat)
 
@@ -121,6 +130,17 @@ def _line(comparison: tuple[str, Any, Any], name: str) -> tuple[int, int] | None
     symbol = str(env_of(difference).symbol(name).expr)
     a, b, c = [evaluate(str(difference), {symbol: n}) for n in (10, 11, 12)]
     return (b - a, a - 10 * (b - a)) if c - b == b - a and b != a else None
+
+
+def _cut(made: Plan, refused: ConstraintViolation, names: list[str]) -> Iterator[tuple[str, int]]:
+    """Sizes that something is cut to which has no more than so many elements, as the rows of a
+    table of positions are."""
+    found = _UNLIKE.search(str(refused))
+    for side in found.groups() if found is not None else ():
+        for a, most, least, b in _CUT.findall(in_torchs_words(side)):
+            name, number = a or b, int(most or least)
+            if name in names and made.symbols[name][0] <= number:
+                yield name, number
 
 
 def _products(

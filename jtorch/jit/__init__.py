@@ -1,7 +1,8 @@
 """``torch.jit``: scripted and traced functions run as the Python that they are; recorded execution
 compiles them.
 
-There is no TorchScript: nothing can be saved as a program.
+``save`` and ``load`` write and read the archives of TorchScript that PyTorch does
+(``_torchscript/``).
 """
 
 # ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
@@ -9,14 +10,15 @@ There is no TorchScript: nothing can be saved as a program.
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import types
 import typing
 import warnings
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from .._C import _answers
-from .._src.facts.errors import not_offered
 from .._src.refusals import stand_ins as _refusals
 from ..futures import Future as Future
 from . import _script
@@ -40,9 +42,6 @@ class TracerWarning(Warning):
 
 class TracingCheckError(Exception):
     """A traced function gave other results than the function."""
-
-
-Error = RuntimeError
 
 
 def _deprecated(name: str, instead: str = "use `torch.compile` instead") -> None:
@@ -174,12 +173,27 @@ def trace_module(
             return lambda: method(**given)
         return lambda: method(*(given if isinstance(given, (tuple, list)) else (given,)))
 
-    return _traced(mod, [runner(name, given) for name, given in inputs.items()], check_trace)
+    made = _traced(mod, [runner(name, given) for name, given in inputs.items()], check_trace)
+    if made is not mod and list(inputs) == ["forward"]:
+        given = inputs["forward"]
+        example = ((), given) if example_inputs_is_kwarg else (given, {})
+        if isinstance(example[0], list):
+            example = (tuple(example[0]), {})
+        elif not isinstance(example[0], tuple):
+            example = ((example[0],), {})
+        object.__setattr__(made, "_example", example)
+    return made
 
 
 def script_if_tracing(fn: Callable[..., object]) -> Callable[..., Any]:
-    """``fn`` itself."""
-    return fn
+    """``fn`` itself, which a trace that is saved can hold only if it has no branches."""
+
+    @functools.wraps(fn)
+    def called(*args: object, **kwargs: object) -> Any:
+        _script.seen_whole(fn)
+        return fn(*args, **kwargs)
+
+    return called
 
 
 def _marker(fn: object = None, **options: object) -> object:
@@ -196,8 +210,9 @@ def unused(fn: object) -> Any:
     return fn
 
 
-def export(fn: object) -> Any:
-    """The function itself."""
+def export(fn: Any) -> Any:
+    """The function itself, which is written with the module it is a method of."""
+    setattr(fn, _script.EXPORTED, True)
     return fn
 
 
@@ -306,10 +321,28 @@ def wait(future: Any) -> Any:
     return future.wait()
 
 
-def save(m: object, f: object, _extra_files: object = None) -> NoReturn:
-    """Not offered: there is no program to write. ``torch.save(module.state_dict(), f)`` writes what
-    can be read everywhere."""
-    raise _script.not_saved()
+def save(m: object, f: object, _extra_files: Any = None) -> None:
+    """Writes a scripted or traced module to a path or a file-like object, as an archive that
+    PyTorch loads.
+
+    A scripted module or function is written from its source, with its branches.
+
+    A traced module is written as the operators that a call on its example calls, with sizes that
+    follow those of the inputs; its submodules have their parameters and buffers there, and no
+    ``forward`` of their own.
+
+    Args:
+        m: what ``script``, ``trace`` or ``load`` gave.
+        f: where it goes. A file at a path is replaced when the new one is whole.
+        _extra_files: texts or bytes by their names, written beside it.
+
+    Raises:
+        AttributeError: for a module that is not scripted.
+        NotImplementedError: for what the archive could not say, such as a trace that reads the
+            values of tensors.
+    """
+    _deprecated("save", "switch to `torch.export`")
+    _script.writing().save(m, f, _extra_files)
 
 
 def load(
@@ -317,9 +350,24 @@ def load(
     map_location: object = None,
     _extra_files: object = None,
     _restore_shapes: bool = False,
-) -> NoReturn:
-    """Not offered."""
-    raise not_offered("torch.jit.load", _script.NO_PROGRAM)
+) -> Any:
+    """A module that ``save`` wrote, here or in PyTorch: its parameters, buffers and attributes, and
+    its methods, whose code runs as Python that can reach nothing but operators.
+
+    Args:
+        f: a path, or something to read bytes from.
+        map_location: the device that all tensors go to.
+        _extra_files: a dict, whose values become the bytes of the further files that it names.
+
+    Raises:
+        ValueError: if there is no such file, or ``map_location`` is no device.
+        RuntimeError: if it is no archive of TorchScript, or is damaged.
+        NotImplementedError: for quantised tensors, and scripted hooks.
+
+    Differs from torch: lists and dicts among the attributes are those of the module, not copies.
+    """
+    _deprecated("load", "switch to `torch.export`")
+    return _script.archives().load(f, map_location, _extra_files)
 
 
 @contextlib.contextmanager
@@ -356,6 +404,8 @@ _fork, _wait = fork, wait
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Error":
+        return importlib.import_module("jtorch.jit._torchscript.objects").Error
     if name == "_get_trace_graph":
         return _script.tracing().get_trace_graph
     if name == "isinstance":  # not a global, where it would hide Python's own

@@ -7,9 +7,13 @@ tensors, and keeps its own attributes.
 
 from __future__ import annotations
 
+import ast
 import copy
 import functools
 import importlib
+import inspect
+import textwrap
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -29,14 +33,6 @@ NO_PROGRAM = (
     "TorchScript is a program format of its own; functions and modules run as the Python that they "
     "are"
 )
-
-
-def not_saved() -> NotImplementedError:
-    """What ``torch.jit.save`` and the methods of its name raise."""
-    return not_offered(
-        "torch.jit.save",
-        f"{NO_PROGRAM}; use torch.export.save or torch.export.stablehlo, or save the state_dict",
-    )
 
 
 #: Names of modules that hold others or tensors, of which each copy needs its own.
@@ -59,6 +55,16 @@ def check_initialised(module: nn.Module) -> None:
 def tracing() -> ModuleType:
     """The module that makes graphs, which loads much."""
     return importlib.import_module("jtorch.jit._tracing")
+
+
+def archives() -> ModuleType:
+    """The module that reads archives, which loads much."""
+    return importlib.import_module("jtorch.jit._torchscript.reading")
+
+
+def writing() -> ModuleType:
+    """The module that writes archives."""
+    return importlib.import_module("jtorch.jit._torchscript.saving")
 
 
 class ScriptModule(nn.Module):
@@ -88,14 +94,13 @@ class ScriptModule(nn.Module):
         """The name of the module's class."""
         return type(self).__name__
 
-    def save(self, f: Any, **kwargs: Any) -> None:
-        """``torch.jit.save(self, f)``: not offered."""
-        del f, kwargs
-        raise not_saved()
+    def save(self, f: Any, _extra_files: Any = None) -> None:
+        """``torch.jit.save(self, f, _extra_files)``."""
+        writing().save(self, f, _extra_files)
 
-    def save_to_buffer(self, **kwargs: Any) -> NoReturn:
-        """Not offered."""
-        raise not_offered("torch.jit.ScriptModule.save_to_buffer", NO_PROGRAM)
+    def save_to_buffer(self, _extra_files: Any = None) -> bytes:
+        """What ``save`` writes."""
+        return writing().buffer(self, _extra_files)
 
     @property
     def code(self) -> NoReturn:
@@ -270,6 +275,37 @@ def frozen(module: object, preserved: Any = None) -> Any:
     return made
 
 
+#: The attribute of methods that ``export`` was given.
+EXPORTED = "_torchscript_exported"
+#: Whether a trace is made that is to be saved.
+SAVING = threading.local()
+
+
+def has_branches(function: Any) -> bool:
+    """Whether a function decides or repeats, or does not say."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return True
+    kinds = (ast.If, ast.IfExp, ast.While, ast.For, ast.Try)
+    return any(isinstance(node, kinds) for node in ast.walk(tree))
+
+
+def seen_whole(function: Any) -> None:
+    """Says that a scripted function is called.
+
+    Raises:
+        NotImplementedError: where a trace is made to be saved, which would hold only one of the
+            branches that the function has.
+    """
+    if getattr(SAVING, "now", False) and has_branches(function):
+        name = getattr(function, "__qualname__", type(function).__name__)
+        raise not_offered(
+            "torch.jit.save of a traced module",
+            f"it calls {name}, a scripted function with branches, of which a trace shows one",
+        )
+
+
 class ScriptFunction:
     """A function that ``script`` or ``trace`` was given: calls go to it as it is."""
 
@@ -286,12 +322,16 @@ class ScriptFunction:
         tracer = _answers.TRACING.now
         if tracer is not None and not tracer.quiet:
             return tracer.call_function(self._function, self.name, args, kwargs)
+        seen_whole(self._function)
         return self._function(*args, **kwargs)
 
-    def save(self, f: Any, **kwargs: Any) -> None:
-        """``torch.jit.save(self, f)``: not offered."""
-        del f, kwargs
-        raise not_saved()
+    def save(self, f: Any, _extra_files: Any = None) -> None:
+        """``torch.jit.save(self, f, _extra_files)``."""
+        writing().save(self, f, _extra_files)
+
+    def save_to_buffer(self, _extra_files: Any = None) -> bytes:
+        """What ``save`` writes."""
+        return writing().buffer(self, _extra_files)
 
     @property
     def code(self) -> NoReturn:

@@ -294,3 +294,9 @@ def test_windows_bound_the_sizes_that_they_are_moved_over() -> None:
         assert program.module()(torch.ones(2, 1, 11, 8)).shape == (2, 2, 5, 3)
     with pytest.raises(Exception, match=r"h = Dim\('h', min=3\)"):
         export(nn.Conv2d(1, 2, 3), (torch.ones(2, 1, 8, 8),), dynamic_shapes=({2: Dim("h")},))
+
+
+def test_one_size_that_is_a_number_and_one_that_a_table_is_cut_to() -> None:
+    table = torch.ones(1, 10, 4)
+    found = sizes(lambda x: x + table[:, : x.size(1)], (2, 5, 4), dim=Dim.AUTO)
+    assert found == ([["s18", "s7", 4]], ["VR[0, 10]", ANY])

@@ -149,6 +149,7 @@ def test_pickles_made_to_do_harm(form: str) -> None:
     assert not wordless
 
 
+@pytest.mark.filterwarnings("ignore:.torch.load. received a zip file that looks like")
 def test_archives_made_to_do_harm(tmp_path: Any) -> None:
     for name, data in bombs_of_archives(saved(), size=40 << 20).items():
         refused = pytest.raises((*CLEAR, NotImplementedError, ValueError), match=_WORDS.get(name))

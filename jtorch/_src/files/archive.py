@@ -30,8 +30,8 @@ class Writer:
     """PyTorch's archive: uncompressed records under one folder, each storage aligned so that it can
     be mapped into memory."""
 
-    def __init__(self, file: Any, name: str, alignment: int = ALIGNMENT) -> None:
-        self._alignment = alignment
+    def __init__(self, file: Any, name: str, alignment: int = ALIGNMENT, version: int = 3) -> None:
+        self._alignment, self._version = alignment, version
         # ZipFile must be able to tell where it is; what cannot seek gets the whole at the end.
         self._target = file
         seekable = getattr(file, "seekable", None)
@@ -68,7 +68,7 @@ class Writer:
 
     def close(self) -> None:
         """Writes the last records and the directory."""
-        self.record("version", b"3\n")
+        self.record("version", f"{self._version}\n".encode())
         names = zlib.crc32(self._name.encode())
         self.record(".data/serialization_id", f"{names:020d}{self._hash:020d}".encode())
         self._zip.close()

@@ -1,0 +1,1 @@
+"""Files of TorchScript: archives are read, their code becomes Python, and modules are written."""
