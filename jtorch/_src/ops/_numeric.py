@@ -133,6 +133,32 @@ def zeros_and_ones(x: Array, dtype: np.dtype) -> Array:
     return jnp.where(x, np.ones((), dtype), np.zeros((), dtype))
 
 
+def multiply_add(x: Array, y: Array, z: Array) -> Array:
+    """``x * y + z``, rounded once, of real numbers in single or double precision, whatever the
+    program is compiled to.
+
+    In double precision from the parts that product and sum lose (T. J. Dekker, "A floating-point
+    technique for extending the available precision", Numerische Mathematik 18, 1971).
+    """
+    if x.dtype == np.float32:
+        x, y, z = (v.astype(np.float64) for v in (x, y, z))
+        return (x * y + z).astype(np.float32)
+    product = x * y
+    total = product + z
+    part = total - product
+    lost = (product - (total - part)) + (z - part)
+    (a, b), (c, d) = _halved(x), _halved(y)
+    lost = lost + (((a * c - product) + a * d + b * c) + b * d)
+    return jnp.where(jnp.isfinite(lost), total + lost, total)
+
+
+def _halved(x: Array) -> tuple[Array, Array]:
+    """A double as the sum of two with half of its digits each."""
+    far = x * np.float64((1 << 27) + 1)
+    high = far - (far - x)
+    return high, x - high
+
+
 def rounded(x: Array, dtype: np.dtype) -> Array:
     """``x``, computed in float32, as ``dtype``: really rounded to a half, where a plain cast back
     and forth may be optimised away."""

@@ -19,7 +19,7 @@ from ._declare import Array, Dtype, Number, op
 from ._facts import schemas
 from ._fitting import number_as
 from ._kernel import cast
-from ._numeric import rounded
+from ._numeric import multiply_add, rounded
 from ._sizes import counted, fewer
 
 
@@ -210,12 +210,38 @@ def _scalar(s: Number, *, dtype: Dtype) -> Array:
 
 @factory(namespace="_C", sequence=True, aten="arange.start_step")
 def _arange(start: Number, step: Number, length: int, *, dtype: Dtype | None = None) -> Array:
-    """``start + step * i`` for ``i`` below ``length``; floats are computed in float64. The public
-    function counts the length."""
+    """``start + step * i`` for ``i`` below ``length``. The public function counts the length.
+
+    Floats are computed as PyTorch does it on processors with registers of 32 bytes: pairs of
+    registers are filled from a first number that is rounded to the dtype, and what is left over one
+    by one.
+    """
     wanted = np.dtype(_default(dtype))
-    wide = np.dtype(np.int64 if wanted.kind in "iu" else np.float64)
-    position = lax.broadcasted_iota(wide, (length,), 0)  # (of a size that may not be known)
-    return (_cast(start, wide) + _cast(step, wide) * position).astype(wanted)
+    if wanted.kind in "iu":
+        whole = np.dtype(np.int64)
+        place = lax.broadcasted_iota(whole, (length,), 0)  # (of a size that may not be known)
+        return (_cast(start, whole) + _cast(step, whole) * place).astype(wanted)
+    wide = np.dtype(np.float32 if wanted.itemsize < 4 else np.float64)
+    start, step = _cast(start, wide), _cast(step, wide)
+
+    def moved(start: Array, count: Array) -> Array:
+        count = count.astype(wide)
+        # beside single precision the second rounding of doubles is nothing
+        found = start + step * count if wanted == np.float32 else multiply_add(step, count, start)
+        return found.astype(wanted)
+
+    lanes = 32 // wanted.itemsize
+    if type(length) is int:
+        registers = length // (2 * lanes) * 2
+        first = moved(start, lanes * lax.iota(np.int64, registers)).astype(wide)
+        together = moved(first[:, None], lax.iota(np.int64, lanes)[None]).reshape(-1)
+        left = registers * lanes + lax.iota(np.int64, length - registers * lanes)
+        return jnp.concatenate([together, moved(start, left)])
+    place = lax.broadcasted_iota(np.int64, (length,), 0)
+    filled = place // lanes * lanes
+    together = moved(moved(start, filled).astype(wide), place - filled)
+    whole = counted(length, np.dtype(np.int64)) // (2 * lanes) * (2 * lanes)
+    return jnp.where(place < whole, together, moved(start, place))
 
 
 def _cast(number: Array | Number, dtype: np.dtype) -> Array:
@@ -238,11 +264,27 @@ def _line(
     if steps == 1:
         return first.reshape(1)
     real = np.zeros((), wide).real.dtype
-    step = (last - first) / counted(steps - 1, np.dtype(wide))
+    step = _parted(last - first, steps - 1)
     i = lax.iota(np.int64, steps)
-    forth = first + step * i.astype(real).astype(wide)
-    back = last - step * (steps - 1 - i).astype(real).astype(wide)
+
+    def moved(place: Array, step: Array, count: Array) -> Array:
+        if wide.kind == "c":
+            parts = zip(*[(jnp.real(v), jnp.imag(v)) for v in (step, place)], strict=True)
+            return lax.complex(*(multiply_add(a, count, b) for a, b in parts))
+        return multiply_add(step, count, place)
+
+    forth = moved(first, step, i.astype(real))
+    back = moved(last, -step, (steps - 1 - i).astype(real))
     return jnp.where(i < steps // 2, forth, back)
+
+
+def _parted(x: Array, count: int) -> Array:
+    """``x / count`` as the processor divides: XLA multiplies by the reciprocal of a constant."""
+    if x.dtype.kind == "c":
+        return lax.complex(_parted(jnp.real(x), count), _parted(jnp.imag(x), count))
+    if x.dtype == np.float32:  # a quotient of doubles is as if it had been rounded once
+        return (x.astype(np.float64) / counted(count, np.dtype(np.float64))).astype(np.float32)
+    return x / lax.optimization_barrier(jnp.asarray(counted(count, x.dtype)))
 
 
 def _line_dtype(start: Array | Number, end: Array | Number, dtype: Dtype | None) -> np.dtype:
@@ -290,21 +332,41 @@ def _half_line(first: Array, last: Array, steps: int, dtype: np.dtype) -> Array:
     return rounded(jnp.where(i < steps // 2, forth, back), dtype)
 
 
+def _exponents(start: Array | Number, end: Array | Number, steps: int, dtype: np.dtype) -> Array:
+    """A line in double precision between numbers of a real ``dtype``, whose difference is of it,
+    too, if it has fractions; the start alone is as it was given."""
+    wide = np.dtype(np.float64)
+    if steps == 1:
+        return _cast(start, wide).reshape(1)
+    first, last = (cast(_cast(x, wide), dtype).astype(wide) for x in (start, end))
+    apart = last - first if dtype.kind in "biu" else (last - first).astype(dtype).astype(wide)
+    step = apart / counted(steps - 1, wide)
+    i = lax.iota(np.int64, steps)
+    forth = first + step * i.astype(np.float64)
+    back = last - step * (steps - 1 - i).astype(np.float64)
+    return jnp.where(i < steps // 2, forth, back)
+
+
 @factory(namespace="_C", sequence=True, aten="logspace")
 def _logspace(
     start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: Dtype | None = None
 ) -> Array:
     """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both
-    included."""
+    included. The ends are of the dtype, exponents and powers in double precision."""
     _steps(steps)
     wanted = _line_dtype(start, end, dtype)
-    wide = np.dtype(np.complex128 if wanted.kind == "c" else np.float64)
-    line = _line(start, end, steps, wanted, wide)
-    if wanted.kind not in "biu":
+    if wanted.kind == "c":
+        wide = np.dtype(np.complex128)
+        line = _line(start, end, steps, wanted, wide)
         return jnp.power(jnp.asarray(base, wide), line).astype(wanted)
+    wide = np.dtype(np.float64)
+    line = _exponents(start, end, steps, wanted)
+    base = jnp.asarray(base, wide)
+    if wanted.kind not in "biu":
+        return jnp.power(base, line).astype(wanted)
     # Powers such as 10 ** 3 come out a hair below the integer; nothing that torch rounds down is
     # that close.
-    powers = jnp.power(jnp.asarray(base, wide), line)
+    powers = jnp.power(base, line)
     nearest = jnp.round(powers)
     return cast(
         jnp.where(jnp.abs(powers - nearest) <= 1e-9 * jnp.abs(nearest), nearest, powers), wanted
