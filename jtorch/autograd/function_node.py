@@ -479,7 +479,7 @@ def _backward_of(function: type) -> Function:
     return function.vjp if vjp else function.backward if backward else base.backward
 
 
-def _fitted(name: str | None, i: int, g: Tensor, aval: Any, free: bool) -> Tensor:
+def _fitted(name: str | None, i: int, g: Tensor, aval: Any, free: bool = False) -> Tensor:
     """A gradient in its input's shape, and in its dtype unless it is ``free``."""
     shape, wanted = tuple(g._aval.shape), tuple(aval.shape)
     if shape != wanted and SYMBOLIC:  # sizes that are equal for all that is known of them

@@ -158,12 +158,23 @@ class _Loader(importlib.abc.Loader):
             module.__class__ = _Called
         home = _refused.same().get(own)
         if home is not None:
-            module.__all__ = list(
-                importlib.import_module(f"{_ROOT}.{home}").__dict__.get("__all__", ())
-            )
+            module.__all__ = _public(importlib.import_module(f"{_ROOT}.{home}"))
         else:
             module.__all__ = [name for name in listed if not name.startswith("_")]
         module.__getattr__ = missing(f"{_ROOT}.{own}")
+
+
+def _public(module: ModuleType) -> list[str]:
+    """The names that a module says are public, or else those that come from it or its parts."""
+    names = vars(module)
+    if "__all__" in names:
+        return list(names["__all__"])
+    own = f"{module.__name__}."
+    return [
+        name
+        for name, value in names.items()
+        if name[0] != "_" and f"{getattr(value, '__module__', '')}.".startswith(own)
+    ]
 
 
 class Finder(importlib.abc.MetaPathFinder):

@@ -10,8 +10,8 @@ from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.nn import functional as F
 
 
-def _fake_quantised(module: Any, qconfig: Any) -> None:
-    """Gives a layer its configuration, and what rounds its weight.
+def _fake_quantised(module: Any, qconfig: Any, device: Any = None, dtype: Any = None) -> None:
+    """Gives a layer its configuration, and what rounds its weight, whose bounds are of ``dtype``.
 
     Raises:
         AssertionError: without a configuration.
@@ -19,7 +19,7 @@ def _fake_quantised(module: Any, qconfig: Any) -> None:
     if not qconfig:
         raise AssertionError("qconfig must be provided for QAT module")
     module.qconfig = qconfig
-    module.weight_fake_quant = qconfig.weight()
+    module.weight_fake_quant = qconfig.weight(factory_kwargs={"device": device, "dtype": dtype})
 
 
 def _plain(cls: Any, mod: Any) -> Any:
@@ -53,7 +53,7 @@ class Linear(nn.Linear):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
-        _fake_quantised(self, qconfig)
+        _fake_quantised(self, qconfig, device, dtype)
 
     def forward(self, input: Any) -> Any:
         """The result with the rounded weight."""
@@ -82,7 +82,7 @@ class _ConvNd(nn.modules.conv._ConvNd):
 
     def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _fake_quantised(self, qconfig)
+        _fake_quantised(self, qconfig, kwargs.get("device"), kwargs.get("dtype"))
 
     def forward(self: Any, input: Any) -> Any:
         """The result with the rounded weight."""

@@ -82,9 +82,13 @@ class ReLU6(nn.ReLU):
         return ReLU6(mod.inplace)
 
 
-def _grid_buffers(module: Any, scale: Any, zero_point: Any) -> None:
-    module.register_buffer("scale", torch.tensor(float(scale)))
-    module.register_buffer("zero_point", torch.tensor(int(zero_point)))
+def _grid_buffers(
+    module: Any, scale: Any, zero_point: Any, device: Any = None, dtype: Any = None
+) -> None:
+    """Gives a layer its grid, both numbers of ``dtype`` if there is one, as in PyTorch."""
+    options = {"device": device, "dtype": dtype}
+    module.register_buffer("scale", torch.tensor(float(scale), **options))
+    module.register_buffer("zero_point", torch.tensor(int(zero_point), **options))
 
 
 class Hardswish(nn.Hardswish):
@@ -95,7 +99,7 @@ class Hardswish(nn.Hardswish):
 
     def __init__(self, scale: Any, zero_point: Any, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
-        _grid_buffers(self, scale, zero_point)
+        _grid_buffers(self, scale, zero_point, device, dtype)
 
     def forward(self, input: Any) -> Any:
         """The result."""
@@ -156,7 +160,7 @@ class LeakyReLU(nn.LeakyReLU):
         dtype: Any = None,
     ) -> None:
         super().__init__(negative_slope, inplace)
-        _grid_buffers(self, scale, zero_point)
+        _grid_buffers(self, scale, zero_point, device, dtype)
 
     def forward(self, input: Any) -> Any:
         """The result."""
@@ -275,7 +279,7 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
         dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(num_features, eps, momentum, True, True, device=device, dtype=dtype)
-        _grid_buffers(self, 1.0, 0)
+        _grid_buffers(self, 1.0, 0, device, dtype)
 
     def _get_name(self) -> str:
         return f"QuantizedBatchNorm{self._n}d"
@@ -344,7 +348,7 @@ class LayerNorm(nn.LayerNorm):
             dtype=dtype,
         )  # fmt: skip
         self.weight, self.bias = weight, bias
-        _grid_buffers(self, scale, zero_point)
+        _grid_buffers(self, scale, zero_point, device, dtype)
 
     def forward(self, input: Any) -> Any:
         """The quantised result."""
@@ -383,7 +387,7 @@ class GroupNorm(nn.GroupNorm):
     ) -> None:  # fmt: skip
         super().__init__(num_groups, num_channels, eps, affine, device=device, dtype=dtype)
         self.weight, self.bias = weight, bias
-        _grid_buffers(self, scale, zero_point)
+        _grid_buffers(self, scale, zero_point, device, dtype)
 
     def forward(self, input: Any) -> Any:
         """The quantised result."""
@@ -417,7 +421,7 @@ class _InstanceNorm(nn.modules.instancenorm._InstanceNorm):
             num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype
         )
         self.weight, self.bias = weight, bias
-        _grid_buffers(self, scale, zero_point)
+        _grid_buffers(self, scale, zero_point, device, dtype)
 
     def _get_no_batch_dim(self) -> int:
         return self._n + 1
