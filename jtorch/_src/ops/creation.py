@@ -361,12 +361,11 @@ def _logspace(
         return jnp.power(jnp.asarray(base, wide), line).astype(wanted)
     wide = np.dtype(np.float64)
     line = _exponents(start, end, steps, wanted)
-    base = jnp.asarray(base, wide)
+    powers = jnp.power(jnp.asarray(base, wide), line)
     if wanted.kind not in "biu":
-        return jnp.power(base, line).astype(wanted)
+        return powers.astype(wanted)
     # Powers such as 10 ** 3 come out a hair below the integer; nothing that torch rounds down is
     # that close.
-    powers = jnp.power(base, line)
     nearest = jnp.round(powers)
     return cast(
         jnp.where(jnp.abs(powers - nearest) <= 1e-9 * jnp.abs(nearest), nearest, powers), wanted
