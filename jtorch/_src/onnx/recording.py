@@ -259,7 +259,8 @@ class Recorder:
 
     def _node_of(self, tensor: ir.TensorProtocol) -> Symbol:
         out = Symbol(const_value=tensor)
-        out.dtype, out.shape = tensor.dtype, ir.Shape(tensor.shape)
+        sizes: list[Any] = list(tensor.shape)
+        out.dtype, out.shape = tensor.dtype, ir.Shape(sizes)
         attrs = [ir.AttrTensor("value", tensor)]
         self.nodes.append(ir.Node("", "Constant", [], attrs, outputs=[out], version=OPSET))
         return out

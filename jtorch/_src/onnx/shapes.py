@@ -159,7 +159,7 @@ def state_axes(model: ir.Model, axes: Mapping[str, Any]) -> None:
             if isinstance(chosen, Mapping)
             else {d: f"{value.name}_dynamic_axes_{i + 1}" for i, d in enumerate(chosen)}
         )
-        sizes = list(value.shape)
+        sizes: list[Any] = list(value.shape)
         for place, name in named.items():
             sizes[place] = name
         value.shape = ir.Shape([getattr(n, "value", n) for n in sizes])
