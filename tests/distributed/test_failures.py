@@ -111,7 +111,9 @@ def test_two_nodes_and_signals(tmp_path) -> None:
     script = tmp_path / "wait.py"
     script.write_text("""
 import os, sys, time
-print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], os.getpid(), flush=True)
+# at once, as two processes write to one pipe
+sys.stdout.write(f"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']} {os.getpid()}\\n")
+sys.stdout.flush()
 time.sleep(float(sys.argv[1]))
 """)
     port = str(free_port())
