@@ -88,6 +88,9 @@ def test_copies_and_pickles_keep_the_grid() -> None:
 
 
 def test_what_quantised_tensors_refuse() -> None:
+    grid = torch.quantize_per_tensor(torch.ones(4), 0.5, 0, torch.qint32)
+    with pytest.raises(NotImplementedError, match="view of a quantised tensor as another dtype"):
+        grid.view(torch.uint8)
     q = quantised()
     for call, kind, words in (
         (lambda: q + q, NotImplementedError, "aten::add.out.*QuantizedCPU"),

@@ -17,7 +17,7 @@ from ..bind.bound import BOUND, POINTWISE
 from ..bind.everything import _C, PUBLIC
 from ..engine import SPECIAL, Laid
 from ..facts import dtypes, layouts
-from ..facts.errors import no_kernel
+from ..facts.errors import no_kernel, not_offered
 from ..facts.warned_once import warn_once
 
 if TYPE_CHECKING:
@@ -300,6 +300,8 @@ class _Layout:
     def _rearranged(
         caller: Caller, name: str, operand: QuantizedTensor, args: tuple[Any, ...], kwargs: Any
     ) -> Any:
+        if any(isinstance(x, dtypes.dtype) for x in (*args, *kwargs.values())):
+            raise not_offered(f"{name} of a quantised tensor as another dtype", "see int_repr")
         grid = operand._grid
         if isinstance(grid, ManyGrids) and name not in _KEEP_CHANNELS:
             found = TABLE["_by_channel"](name, operand, args, kwargs)
