@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from ..engine.host.direct import routine
 from ..facts.native import extension
 from .mt19937 import FEW, Twister
 
@@ -210,11 +211,9 @@ def _swapped(n: int, places: np.ndarray) -> np.ndarray:
     Which is what LAPACK does with the rows of a matrix that a factorisation has put into another
     order: here rows of one number.
     """
-    from scipy.linalg import lapack
-
     single = n <= 1 << 24  # float32 tells all numbers apart
     rows = np.arange(n, dtype=np.float32 if single else np.float64).reshape(n, 1)
-    swap = lapack.slaswp if single else lapack.dlaswp
+    swap = routine("laswp", rows.dtype)
     return swap(rows, places, overwrite_a=1)[:, 0].astype(np.int64)
 
 

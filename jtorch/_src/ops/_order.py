@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..engine.host.direct import count_nonzero
+from ..engine.host.direct import count_nonzero, sorted_by_digit
 from ..engine.host.rules import CALL, Equation
 from ..engine.intervals import in_range
 from ..facts import dtypes
@@ -94,16 +94,13 @@ def _by_counting(x: np.ndarray, descending: bool) -> np.ndarray | None:
     digits = -(-span.bit_length() // _DIGIT)
     if digits > 3:
         return None
-    from scipy.sparse import csr_array
-
-    places = np.arange(x.size + 1, dtype=np.int32)
-    nothing = np.zeros(x.size, np.int8)
+    ordered = sorted_by_digit()
     each = -(-span.bit_length() // digits) if digits else 0
     order: np.ndarray | None = None
     for k in range(digits):
         digit = rank if order is None else rank.take(order)
         digit = ((digit >> (k * each)) & ((1 << each) - 1)).astype(np.int32)
-        turned = csr_array((nothing, digit, places), shape=(x.size, 1 << each)).tocsc().indices
+        turned = ordered(digit, 1 << each)
         order = turned if order is None else order.take(turned)
     return np.arange(x.size) if order is None else order.astype(np.int64)
 

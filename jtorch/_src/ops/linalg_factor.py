@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.lax import linalg as lapack
 
+from ..engine.host.direct import routine
 from ..engine.intervals import in_range
 from ..facts.warned_once import warn_once
 from ._declare import Array, defvjp, guard, guard_range, op, without_derivative
@@ -660,13 +661,11 @@ def lu_unpack(
 def _ldl_factor(A: Array, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """LAPACK's LDL factorisation: the packed factor, the pivots and for each matrix whether a block
     of D is singular."""
-    from scipy.linalg import get_lapack_funcs
-
     a = np.asarray(A)
     packed, pivots = np.array(a, copy=True), np.zeros(a.shape[:-1], np.int32)
     info = np.zeros(a.shape[:-2], np.int32)
     name = "hetrf" if hermitian and np.iscomplexobj(a) else "sytrf"
-    (factor,) = get_lapack_funcs((name,), (a,))
+    factor = routine(name, a.dtype)
     for i in np.ndindex(a.shape[:-2]):
         if a.shape[-1]:
             made, pivots[i], info[i] = factor(a[i], lower=1)
@@ -678,8 +677,6 @@ def _ldl_factor(A: Array, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np.n
 @op(namespace="_C", host=True, aten="linalg_ldl_solve", strides="columns")
 def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> np.ndarray:
     """Solves with LAPACK's LDL factorisation."""
-    from scipy.linalg import get_lapack_funcs
-
     ld, piv, b = np.asarray(LD), np.asarray(pivots), np.asarray(B)
     for wrong, words in ((piv == 0, ">= 1"), (abs(piv) > ld.shape[-2], "<= LD.size(-2)")):
         if wrong.any():
@@ -694,7 +691,7 @@ def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> np.ndarra
     )
     found = np.array(np.broadcast_to(b, batch + b.shape[-2:]), copy=True)
     name = "hetrs" if hermitian and np.iscomplexobj(ld) else "sytrs"
-    (solve,) = get_lapack_funcs((name,), (ld, found))
+    solve = routine(name, np.result_type(ld, found))
     for i in np.ndindex(batch):
         if found.size:
             found[i] = solve(ld[i], piv[i], found[i], lower=1)[0]

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .direct import where
+from .direct import routine, where
 from .rules import CALL, Compute, Equation, by_bytes, rule
 
 if TYPE_CHECKING:
     from ...facts.kinds import Operand, Row
 
 
-_LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 #: Seconds for a call of LAPACK through SciPy, and for an operation of its.
 _ROUTINE, _FLOP = 3e-6, 0.06e-9
 
@@ -42,19 +41,9 @@ def _by_flops(weight: float, routines: int = 1) -> Callable[[Equation], float]:
     return cost
 
 
-def _routine(name: str, dtype: np.dtype) -> Any:
-    """The routine of LAPACK or BLAS for this dtype; None where there is none."""
-    letter = _LETTERS.get(np.dtype(dtype).char)
-    if letter is None:
-        return None
-    from scipy.linalg import blas, lapack
-
-    return getattr(blas if name == "trsm" else lapack, letter + name)
-
-
 def _of_kind(real: str, hermitian: str, dtype: np.dtype) -> Any:
     """The routine that has another name for complex matrices."""
-    return _routine(hermitian if np.dtype(dtype).kind == "c" else real, dtype)
+    return routine(hermitian if np.dtype(dtype).kind == "c" else real, dtype)
 
 
 def _size(work: np.ndarray | float) -> int:
@@ -110,7 +99,7 @@ def _nans(e: Equation) -> tuple[np.ndarray, ...]:
 
 @rule("cholesky", cost=_by_flops(0.33))
 def _cholesky(e: Equation) -> Compute | None:
-    potrf, failed = _routine("potrf", e.out.dtype), _nans(e)
+    potrf, failed = routine("potrf", e.out.dtype), _nans(e)
     if potrf is None:
         return None
 
@@ -156,7 +145,7 @@ def _symmetric_product(e: Equation) -> Compute | None:
 
 @rule("lu", cost=_by_flops(0.67))
 def _lu(e: Equation) -> Compute | None:
-    getrf, rows = _routine("getrf", e.outs[0].dtype), e.ins[0].shape[-2]
+    getrf, rows = routine("getrf", e.outs[0].dtype), e.ins[0].shape[-2]
     if getrf is None:
         return None
     if not e.ins[0].size:
@@ -206,7 +195,7 @@ def _cost_of_triangular(e: Equation) -> float:
 
 @rule("triangular_solve", cost=_cost_of_triangular)
 def _triangular_solve(e: Equation) -> Compute | None:
-    trsm, p = _routine("trsm", e.out.dtype), e.params
+    trsm, p = routine("trsm", e.out.dtype), e.params
     if trsm is None:
         return None
     conjugated = p["conjugate_a"] and not p["transpose_a"]
@@ -233,7 +222,7 @@ def _geqrf(e: Equation) -> Compute | None:
 def _householder(e: Equation) -> _One | None:
     """Gives the reflectors and their factors of one matrix."""
     m, n = e.ins[0].shape[-2:]
-    geqrf = _routine("geqrf", e.ins[0].dtype)
+    geqrf = routine("geqrf", e.ins[0].dtype)
     if geqrf is None:
         return None
     room = _asked(geqrf, e.ins[0].dtype, (m, n)) if m and n else 1
@@ -305,7 +294,7 @@ def _qr(e: Equation) -> Compute | None:
 
 def _pivoted(dtype: np.dtype, m: int, n: int) -> _One | None:
     """As ``_householder``, with the columns in the order of their norms."""
-    geqp3 = _routine("geqp3", dtype)
+    geqp3 = routine("geqp3", dtype)
     if geqp3 is None:
         return None
     room = _asked(geqp3, dtype, (m, n))
@@ -351,8 +340,8 @@ def _svd(e: Equation) -> Compute | None:
     if driver is None or p["subset_by_index"] not in (None, (0, min(m, n))):
         return None
     decompose, asked, failed = (
-        _routine(driver, e.ins[0].dtype),
-        _routine(driver + "_lwork", e.ins[0].dtype),
+        routine(driver, e.ins[0].dtype),
+        routine(driver + "_lwork", e.ins[0].dtype),
         _nans(e),
     )
     if decompose is None:
@@ -376,7 +365,7 @@ def _svd(e: Equation) -> Compute | None:
 @rule("eig", cost=_by_flops(25))
 def _eig(e: Equation) -> Compute | None:
     n, dtype, p = e.ins[0].shape[-1], e.ins[0].dtype, e.params
-    geev, asked, failed = _routine("geev", dtype), _routine("geev_lwork", dtype), _nans(e)
+    geev, asked, failed = routine("geev", dtype), routine("geev_lwork", dtype), _nans(e)
     if geev is None or _name(p["implementation"]) not in (None, "LAPACK"):
         return None
     left, right = int(p["compute_left_eigenvectors"]), int(p["compute_right_eigenvectors"])
@@ -414,7 +403,7 @@ def _unpacked(vectors: np.ndarray, imaginary: np.ndarray, dtype: np.dtype) -> np
 @rule("schur", cost=_by_flops(15))
 def _schur(e: Equation) -> Compute | None:
     n, p = e.ins[0].shape[-1], e.params
-    gees, failed = _routine("gees", e.ins[0].dtype), _nans(e)
+    gees, failed = routine("gees", e.ins[0].dtype), _nans(e)
     if gees is None or p["sort_eig_vals"]:
         return None
     vectors = int(p["compute_schur_vectors"])
@@ -444,7 +433,7 @@ def _schur(e: Equation) -> Compute | None:
 @rule("hessenberg", cost=_by_flops(3.33))
 def _hessenberg(e: Equation) -> Compute | None:
     n, dtype = e.ins[0].shape[-1], e.ins[0].dtype
-    gehrd, asked, failed = _routine("gehrd", dtype), _routine("gehrd_lwork", dtype), _nans(e)
+    gehrd, asked, failed = routine("gehrd", dtype), routine("gehrd_lwork", dtype), _nans(e)
     if gehrd is None:
         return None
     if n <= 1:
@@ -481,7 +470,7 @@ def _tridiagonal(e: Equation) -> Compute | None:
 
 @rule("tridiagonal_solve", cost=by_bytes(16))
 def _tridiagonal_solve(e: Equation) -> Compute | None:
-    gtsv = _routine("gtsv", e.out.dtype)
+    gtsv = routine("gtsv", e.out.dtype)
     if gtsv is None or e.params["perturb_singular"] or e.out.shape[-2] < 2:
         return None
     shape, n = e.out.shape, e.out.shape[-2]
