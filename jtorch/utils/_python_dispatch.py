@@ -17,6 +17,10 @@ from .._src.aten.state import remove as _remove
 from .._src.aten.wrapping import lay_out as _lay_out
 from .._src.aten.wrapping import share_storage as _share_storage
 from .._src.facts.tags import Tag
+from .._src.tensor.wrapper_types import (
+    is_traceable_wrapper_subclass,
+    is_traceable_wrapper_subclass_type,
+)
 
 if TYPE_CHECKING:
     from .._src.aten.overloads import OpOverload
@@ -169,25 +173,6 @@ def _disable_current_modes() -> Iterator[list[object]]:
 
 
 # ---- classes that say what they hold -------------------------------------------------------------
-
-
-def is_traceable_wrapper_subclass(t: object) -> bool:
-    """Whether ``t`` is a tensor of a class that says what tensors it holds: ``__tensor_flatten__``
-    and ``__tensor_unflatten__``."""
-    return (
-        isinstance(t, torch.Tensor)
-        and type(t) is not torch.Tensor
-        and is_traceable_wrapper_subclass_type(type(t))
-    )
-
-
-def is_traceable_wrapper_subclass_type(t: type) -> bool:
-    """Whether a class says what tensors its instances hold."""
-    return (
-        issubclass(t, torch.Tensor)
-        and hasattr(t, "__tensor_flatten__")
-        and hasattr(t, "__tensor_unflatten__")
-    )
 
 
 def transform_subclass(

@@ -109,3 +109,17 @@ for home in homes.split():
 print(looked > 1000, typing.get_type_hints(torch.optim.SGD.__init__)["momentum"] is float)
 """
     assert _run(program) == ["True", "True"]
+
+
+def test_modules_and_optimizers_load_no_operators_of_aten() -> None:
+    program = """
+import sys
+import jtorch as torch
+model = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.ones(4, 3)).sum().backward()
+optimizer.step()
+model.to(torch.float64)
+print([name for name in sys.modules if name.startswith("jtorch._src.aten.")])
+"""
+    assert _run(program) == ["[]"]

@@ -12,8 +12,8 @@ from jtorch import Tensor
 from ... import __future__ as _future
 from ..._src.tensor.module_state import owned
 from ..._src.tensor.own_attributes import everything, take_over
+from ..._src.tensor.wrapper_types import is_traceable_wrapper_subclass
 from ...types import Device
-from ...utils._python_dispatch import is_traceable_wrapper_subclass
 from ..parameter import Parameter
 
 if TYPE_CHECKING:
