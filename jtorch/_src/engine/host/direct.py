@@ -54,10 +54,12 @@ count_nonzero = _count()
 def pocketfft() -> ModuleType | None:
     """The module of C++ functions behind ``scipy.fft``, by its names in SciPy's versions; None
     where it has none of them."""
-    for name in ("scipy.fft._pocketfft.pypocketfft", "scipy.fft._duccfft.pyduccfft"):
-        module = compiled(name) or _imported(name)
-        if module is not None:
-            return module if all(hasattr(module, name) for name in ("c2c", "r2c", "c2r")) else None
+    names = "scipy.fft._pocketfft.pypocketfft", "scipy.fft._duccfft.pyduccfft"
+    for find in (compiled, _imported):
+        for name in names:
+            if (module := find(name)) is not None:
+                whole = all(hasattr(module, function) for function in ("c2c", "r2c", "c2r"))
+                return module if whole else None
     return None
 
 
