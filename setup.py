@@ -14,7 +14,10 @@ else:
     extensions = [
         Extension(
             "_jtorch_native",
-            [f"jtorch/_src/native/{name}.c" for name in ("module", "straight", "draws")],
+            [
+                f"jtorch/_src/native/{name}.c"
+                for name in ("module", "straight", "draws", "running", "adding")
+            ],
             include_dirs=[numpy.get_include()],
             depends=["jtorch/_src/native/native.h"],
             # Products and sums are rounded as they are written; without -g the folder of the build

@@ -12,10 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jtorch as torch
 from jtorch._src.engine import values
 from jtorch._src.engine.host import recipes
 from jtorch._src.engine.host.rules import Equation, load
 from jtorch._src.engine.host.staging import stage
+from jtorch._src.facts.native import extension
 from jtorch._src.ops import (
     _added,
     _arcs,
@@ -238,14 +240,82 @@ def test_orders_of_many(dtype: str, wide: bool, axis: int, descending: bool) -> 
     assert np.array_equal(on_host, wanted)
 
 
-@pytest.mark.parametrize("dtype", ["int64", "uint8", "int32"])
-@pytest.mark.parametrize("flags", [(0, 0), (0, 1), (1, 0)])
-def test_running_sums_and_products(dtype: str, flags: tuple[int, int]) -> None:
-    x = np.random.default_rng(1).integers(0, 100, (40, 200), dtype)
-    product, reverse = flags
-    by_xla, on_host = both(lambda a: _running._along_rows(a, product=product, reverse=reverse), [x])
-    assert by_xla.dtype == on_host.dtype == dtype
-    assert np.array_equal(by_xla, on_host)
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "int16", "uint32", "float32", "float64"])
+@pytest.mark.parametrize("flags", [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((40, 200), 1), ((200, 40), 0), ((5, 9, 300), 1), ((2, 30, 4), 2), ((3001,), 0), ((9, 0), 1)],
+)
+def test_running_sums_and_products(
+    dtype: str, flags: tuple[int, int], shape: tuple[int, ...], axis: int
+) -> None:
+    (product, reverse), rng = flags, np.random.default_rng(1)
+    if dtype.startswith("float"):
+        x = (rng.normal(1, 0.1, shape) if product else rng.normal(0, 9, shape)).astype(dtype)
+        wide = np.flip(x, axis).astype(np.float64) if reverse else x.astype(np.float64)
+    else:
+        x = rng.integers(0, 100, shape, dtype)
+        wide = np.flip(x, axis) if reverse else x
+    wanted = (np.multiply if product else np.add).accumulate(wide, axis, wide.dtype).astype(dtype)
+    wanted = np.flip(wanted, axis) if reverse else wanted
+    on_host = _running._on_host(axis, product, reverse)(x)
+    assert on_host.dtype == dtype
+    if x.dtype not in _running._HOSTED:  # NumPy's sums of these are not accumulated in float64
+        return
+    assert np.array_equal(on_host, wanted)  # one after another, to the bit
+    strided = np.swapaxes(np.ascontiguousarray(np.swapaxes(x, 0, -1)), 0, -1)
+    assert np.array_equal(_running._on_host(axis, product, reverse)(strided), wanted)
+    if not x.size:
+        return
+    by_xla, on_host = both(
+        lambda a: _running._along(a, axis=axis, product=product, reverse=reverse), [x]
+    )
+    assert by_xla.dtype == dtype
+    assert np.array_equal(on_host, wanted)
+    if dtype == "float64":  # XLA adds up blocks
+        np.testing.assert_allclose(by_xla, wanted, 1e-12, 1e-10)
+    else:
+        assert np.array_equal(by_xla, wanted)
+
+
+def test_running_sums_begin_with_a_positive_zero_and_keep_what_is_not_finite() -> None:
+    x = np.full((4, 2000), -0.0, np.float32)
+    x[1, 5], x[2, 7], x[3, 9] = np.nan, np.inf, 3e38
+    x[3, 10] = 3e38
+    found = torch.tensor(x).cumsum(1).numpy()
+    assert not np.signbit(found[0]).any()
+    assert np.isnan(found[1, 5:]).all()
+    assert not found[1, :5].any()
+    assert np.isposinf(found[2, 7:]).all()
+    assert found[3, 9] == np.float32(3e38)
+    assert np.isposinf(found[3, 10:]).all()
+
+
+@pytest.mark.skipif(extension() is None, reason="there is no extension in C")
+def test_the_extension_refuses_what_it_has_no_loop_for() -> None:
+    native, x = extension(), np.zeros((3, 4), np.float32)
+    for wrong in (x.astype(np.float16), x.astype(">f4"), x.astype(bool), x.astype(np.uint8)):
+        with pytest.raises(ValueError, match="no running sums"):
+            native.running(wrong, 0, 0, 0)
+    for axis in (-1, 2):
+        with pytest.raises(ValueError, match="no running sums"):
+            native.running(x, axis, 0, 0)
+    places = np.zeros((3, 4), np.int64)
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    for into, at, numbers, axis in (
+        (fixed, places, x, 0),
+        (x.T, places.T, x.T, 0),
+        (x, places[:2], x, 0),
+        (x, np.zeros((3, 5), np.int64), np.zeros((3, 5), np.float32), 0),
+        (x, places.astype(np.uint64), x, 0),
+        (x, places.astype(np.int16), x, 0),
+        (x, places, x.astype(np.float64), 0),
+        (x, places, x, 2),
+        (np.zeros((0, 4), np.float32), places, x, 0),
+    ):
+        with pytest.raises(ValueError, match="cannot be added"):
+            native.add_along(into, at, numbers, axis)
 
 
 @pytest.mark.parametrize(

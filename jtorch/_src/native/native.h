@@ -18,5 +18,7 @@
 /* Each returns -1, with an exception, if it fails. */
 int add_straight(PyObject *module);
 int add_draws(PyObject *module);
+int add_running(PyObject *module);
+int add_adding(PyObject *module);
 
 #endif

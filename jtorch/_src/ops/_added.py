@@ -10,11 +10,15 @@ from jax import lax
 
 from ..engine.host.direct import add_at
 from ..engine.host.rules import CALL, Equation
+from ..facts.native import extension
 from ._declare import Array
 from ._hosted import REALS, hosted
 
 #: From so many numbers on.
 MANY = 1 << 14
+#: ``add_along(x, positions, numbers, axis)`` in C (``native/adding.c``); None where there is no
+#: extension.
+_in_c = getattr(extension(), "add_along", None)
 #: Places of a block, about.
 _BLOCK = 1 << 17
 
@@ -43,6 +47,19 @@ def grid(dim: int, positions: Array) -> tuple[Array, ...]:
     return tuple(
         positions if d == dim else lax.broadcasted_iota(dtype, columns[d], d) for d in range(n)
     )
+
+
+def _on_host(axis: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    if _in_c is None:
+        return _by_scipy(axis)
+    add = _in_c
+
+    def added(x: np.ndarray, positions: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        out = np.array(x, order="C")
+        add(out, positions, numbers, axis)
+        return out
+
+    return added
 
 
 def _by_scipy(axis: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
@@ -87,7 +104,7 @@ def _cost(e: Equation) -> float:
 
 
 @hosted(
-    _by_scipy,
+    _on_host,
     elementwise=False,
     alike=False,
     mixed=True,

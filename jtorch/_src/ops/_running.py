@@ -17,9 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..facts.native import extension
 from . import _loops
 from ._declare import Array
-from ._hosted import INTEGERS, hosted
+from ._hosted import INTEGERS, REALS, hosted
 from ._sizes import fewer, numbers
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ SMALLEST = 4096
 COLUMNS = 128
 
 Combine = Callable[[Array, Array], Array]
+
+#: ``running(x, axis, product, reverse)`` in C (``native/running.c``); None where there is no
+#: extension.
+_in_c = getattr(extension(), "running", None)
+#: The dtypes that the host computes faster than XLA.
+_HOSTED = INTEGERS if _in_c is None else REALS
 
 
 def running(
@@ -50,30 +57,36 @@ def running(
 
     if (
         total is not None
-        and axis == x.ndim - 1
-        and x.dtype in INTEGERS
         and type(x.size) is int
         and x.size >= SMALLEST
+        and x.dtype in _HOSTED
+        and (axis == x.ndim - 1 or _in_c is not None)
     ):
-        return _along_rows(x, product=int(combine is lax.mul), reverse=int(reverse))
+        return _along(x, axis=axis, product=int(combine is lax.mul), reverse=int(reverse))
     return _running(x, axis, combine, scan, total, reverse)
 
 
-def _by_numpy(product: int, reverse: int) -> Callable[[np.ndarray], np.ndarray]:
+def _on_host(axis: int, product: int, reverse: int) -> Callable[[np.ndarray], np.ndarray]:
     accumulate = (np.multiply if product else np.add).accumulate
-    if reverse:
-        return lambda x: accumulate(x[..., ::-1], -1, x.dtype)[..., ::-1]
-    return lambda x: accumulate(x, -1, x.dtype)
+    whole = slice(None)
+    back = (*[whole] * axis, slice(None, None, -1))
+
+    def compute(x: np.ndarray) -> np.ndarray:
+        if _in_c is not None and x.itemsize >= 4:
+            return _in_c(x, axis, product, reverse)
+        return accumulate(x[back], axis, x.dtype)[back] if reverse else accumulate(x, axis, x.dtype)
+
+    return compute
 
 
-@hosted(_by_numpy, ns=1.0, calls=2, dtypes=INTEGERS, elementwise=False, keeps=True, kept=True)
-def _along_rows(x: Array, *, product: int, reverse: int) -> Array:
-    """Running sums, or products, of integers along the last dimension: a fifth of the time of
-    XLA's, which turns the array around twice."""
+@hosted(_on_host, ns=1.0, calls=2, dtypes=_HOSTED, elementwise=False, keeps=True, kept=True)
+def _along(x: Array, *, axis: int, product: int, reverse: int) -> Array:
+    """Running sums, or products: by the extension in C in half of the time of XLA's; of integers
+    along the last dimension by NumPy in a fifth, as XLA turns the array around twice."""
     combine, scan, total = (
         (lax.mul, lax.cumprod, jnp.prod) if product else (lax.add, lax.cumsum, jnp.sum)
     )
-    return _running(x, x.ndim - 1, combine, scan, total, bool(reverse))
+    return _running(x, axis, combine, scan, total, bool(reverse))
 
 
 def _running(
