@@ -139,6 +139,20 @@ def test_products_take_the_compiler_as_long(monkeypatch: pytest.MonkeyPatch) -> 
     assert apart[0] > 0 == apart[1]
 
 
+def test_factorisations_of_large_matrices_wait_for_no_compiler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiling(monkeypatch, KERNEL=5e-3, EQUATION=0.0)
+    a = torch.eye(700).mul_(3) + 0.001
+    with execution("immediate"):
+        for once in (
+            lambda: torch.linalg.cholesky(a), lambda: torch.linalg.eigh(a).eigenvalues,
+            lambda: torch.linalg.svdvals(a), lambda: torch.linalg.lu_factor(a).LU,
+            lambda: torch.linalg.qr(a).R, lambda: torch.linalg.solve_triangular(a, a, upper=True),
+        ):  # fmt: skip
+            assert type(array(once())) is np.ndarray
+
+
 @pytest.mark.parametrize(("processors", "kept"), [(2, True), (8, False)])
 def test_what_waits_for_memory_stays_on_few_processors(
     processors: int, kept: bool, monkeypatch: pytest.MonkeyPatch

@@ -37,11 +37,18 @@ def _branches(e: Equation) -> Sequence[object]:
     return e.params["branches"] if index is None else e.params["branches"][index : index + 1]
 
 
-def _cost_of_cond(e: Equation) -> float:
-    return CALL + max([e.stage(branch).cost for branch in _branches(e)])
+def _likely(e: Equation) -> Program:
+    """The branch that takes least: the dear ones of kernels are for numbers that are rare, such as
+    those of matrices that have no factors."""
+    return min([e.stage(branch) for branch in _branches(e)], key=lambda program: program.cost)
 
 
-@rule("cond", cost=_cost_of_cond)
+def _even(program: Program) -> float:
+    """The seconds of an inner program that compiling does not save."""
+    return program.kept + program.even + program.near
+
+
+@rule("cond", cost=lambda e: CALL + _likely(e).cost, even=lambda e: _even(_likely(e)))
 def _cond(e: Equation) -> Compute | None:
     programs = [e.stage(branch) for branch in _branches(e)]
     if None in programs:
@@ -146,7 +153,11 @@ def _cost_of_solve(e: Equation) -> float:
     return CALL + e.stage(e.params["jaxprs"].solve).cost
 
 
-@rule("custom_linear_solve", cost=_cost_of_solve)
+@rule(
+    "custom_linear_solve",
+    cost=_cost_of_solve,
+    even=lambda e: _even(e.stage(e.params["jaxprs"].solve)),
+)
 def _custom_linear_solve(e: Equation) -> Compute | None:
     solve = e.stage(e.params["jaxprs"].solve)
     if solve is None:

@@ -17,7 +17,7 @@ from .direct import routine, where
 from .rules import CALL, Compute, Equation, by_bytes, rule
 
 if TYPE_CHECKING:
-    from ...facts.kinds import Operand, Row
+    from ...facts.kinds import Function, Operand, Row
 
 
 #: Seconds for a call of LAPACK through SciPy, and for an operation of its.
@@ -31,14 +31,25 @@ _SMALL = 75
 _One = Callable[..., tuple[Any, ...]]
 
 
-def _by_flops(weight: float, routines: int = 1) -> Callable[[Equation], float]:
-    """The cost of rules that take ``weight`` n³ operations for a matrix."""
+def _flops(weight: float) -> Callable[[Equation], float]:
+    """The seconds of ``weight`` n³ operations for each matrix."""
 
     def cost(e: Equation) -> float:
         *batch, m, n = e.ins[0].shape
-        return CALL + math.prod(batch) * (routines * _ROUTINE + weight * _FLOP * m * n * min(m, n))
+        return math.prod(batch) * weight * _FLOP * m * n * min(m, n)
 
     return cost
+
+
+def _lapack(*names: str, weight: float, routines: int = 1) -> Function:
+    """A rule by routines of LAPACK that take ``weight`` n³ operations for a matrix. Compiled
+    programs call the same: large matrices are no reason to wait for a compiler."""
+    flops = _flops(weight)
+
+    def cost(e: Equation) -> float:
+        return CALL + math.prod(e.ins[0].shape[:-2]) * routines * _ROUTINE + flops(e)
+
+    return rule(*names, cost=cost, even=flops)
 
 
 def _of_kind(real: str, hermitian: str, dtype: np.dtype) -> Any:
@@ -97,7 +108,7 @@ def _nans(e: Equation) -> tuple[np.ndarray, ...]:
     return tuple(found)
 
 
-@rule("cholesky", cost=_by_flops(0.33))
+@_lapack("cholesky", weight=0.33)
 def _cholesky(e: Equation) -> Compute | None:
     potrf, failed = routine("potrf", e.out.dtype), _nans(e)
     if potrf is None:
@@ -134,7 +145,7 @@ def _cholesky_update(e: Equation) -> Compute | None:
     return update
 
 
-@rule("symmetric_product", cost=_by_flops(1))
+@rule("symmetric_product", cost=lambda e: CALL + _flops(1)(e))
 def _symmetric_product(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.char not in "fd":
@@ -143,7 +154,7 @@ def _symmetric_product(e: Equation) -> Compute | None:
     return lambda a, c: alpha * np.matmul(a, a.swapaxes(-1, -2)) + beta * c
 
 
-@rule("lu", cost=_by_flops(0.67))
+@_lapack("lu", weight=0.67)
 def _lu(e: Equation) -> Compute | None:
     getrf, rows = routine("getrf", e.outs[0].dtype), e.ins[0].shape[-2]
     if getrf is None:
@@ -188,12 +199,16 @@ def _lu_pivots_to_permutation(e: Equation) -> Compute | None:
     return convert
 
 
-def _cost_of_triangular(e: Equation) -> float:
+def _flops_of_triangular(e: Equation) -> float:
     *batch, m, n = e.ins[1].shape
-    return CALL + math.prod(batch) * (_ROUTINE + _FLOP * m * n * e.ins[0].shape[-1])
+    return math.prod(batch) * _FLOP * m * n * e.ins[0].shape[-1]
 
 
-@rule("triangular_solve", cost=_cost_of_triangular)
+def _cost_of_triangular(e: Equation) -> float:
+    return CALL + math.prod(e.ins[1].shape[:-2]) * _ROUTINE + _flops_of_triangular(e)
+
+
+@rule("triangular_solve", cost=_cost_of_triangular, even=_flops_of_triangular)
 def _triangular_solve(e: Equation) -> Compute | None:
     trsm, p = routine("trsm", e.out.dtype), e.params
     if trsm is None:
@@ -213,7 +228,7 @@ def _eye(aval: Any) -> np.ndarray:
     return np.broadcast_to(np.eye(*aval.shape[-2:], dtype=aval.dtype), aval.shape)
 
 
-@rule("geqrf", cost=_by_flops(1.33))
+@_lapack("geqrf", weight=1.33)
 def _geqrf(e: Equation) -> Compute | None:
     factor = _householder(e)
     return None if factor is None else _each(e, factor)
@@ -245,14 +260,14 @@ def _product(dtype: np.dtype, m: int, n: int, k: int) -> Callable[[Any, Any], An
     return lambda a, taus: orgqr(a, taus, lwork=room)[0]
 
 
-@rule("householder_product", cost=_by_flops(1.33))
+@_lapack("householder_product", weight=1.33)
 def _householder_product(e: Equation) -> Compute | None:
     m, n = e.out.shape[-2:]
     multiply = _product(e.out.dtype, m, n, e.ins[1].shape[-1])
     return None if multiply is None else _only(_each(e, lambda a, taus: (multiply(a, taus),)))
 
 
-@rule("ormqr", cost=_by_flops(2))
+@_lapack("ormqr", weight=2)
 def _ormqr(e: Equation) -> Compute | None:
     ormqr, transposed = _of_kind("ormqr", "unmqr", e.out.dtype), e.params["transpose"]
     if ormqr is None:
@@ -267,7 +282,7 @@ def _ormqr(e: Equation) -> Compute | None:
     return _only(_each(e, lambda a, taus, c: (ormqr(side, how, a[:, :k], taus, c, room)[0],)))
 
 
-@rule("qr", cost=_by_flops(2.67, routines=3))
+@_lapack("qr", weight=2.67, routines=3)
 def _qr(e: Equation) -> Compute | None:
     m, n = e.ins[0].shape[-2:]
     dtype, pivoting = e.ins[0].dtype, e.params["pivoting"]
@@ -306,7 +321,7 @@ def _pivoted(dtype: np.dtype, m: int, n: int) -> _One | None:
     return one
 
 
-@rule("eigh", cost=_by_flops(9))
+@_lapack("eigh", weight=9)
 def _eigh(e: Equation) -> Compute | None:
     n, p = e.ins[0].shape[-1], e.params
     evd, failed = _of_kind("syevd", "heevd", e.ins[0].dtype), _nans(e)
@@ -330,7 +345,7 @@ def _name(algorithm: object) -> str | None:
     return getattr(algorithm, "name", None)
 
 
-@rule("svd", cost=_by_flops(20))
+@_lapack("svd", weight=20)
 def _svd(e: Equation) -> Compute | None:
     m, n = e.ins[0].shape[-2:]
     p = e.params
@@ -362,7 +377,7 @@ def _svd(e: Equation) -> Compute | None:
     return _each(e, one)
 
 
-@rule("eig", cost=_by_flops(25))
+@_lapack("eig", weight=25)
 def _eig(e: Equation) -> Compute | None:
     n, dtype, p = e.ins[0].shape[-1], e.ins[0].dtype, e.params
     geev, asked, failed = routine("geev", dtype), routine("geev_lwork", dtype), _nans(e)
@@ -400,7 +415,7 @@ def _unpacked(vectors: np.ndarray, imaginary: np.ndarray, dtype: np.dtype) -> np
     return found
 
 
-@rule("schur", cost=_by_flops(15))
+@_lapack("schur", weight=15)
 def _schur(e: Equation) -> Compute | None:
     n, p = e.ins[0].shape[-1], e.params
     gees, failed = routine("gees", e.ins[0].dtype), _nans(e)
@@ -430,7 +445,7 @@ def _schur(e: Equation) -> Compute | None:
     return _each(e, one)
 
 
-@rule("hessenberg", cost=_by_flops(3.33))
+@_lapack("hessenberg", weight=3.33)
 def _hessenberg(e: Equation) -> Compute | None:
     n, dtype = e.ins[0].shape[-1], e.ins[0].dtype
     gehrd, asked, failed = routine("gehrd", dtype), routine("gehrd_lwork", dtype), _nans(e)
@@ -448,7 +463,7 @@ def _hessenberg(e: Equation) -> Compute | None:
     return _each(e, one)
 
 
-@rule("tridiagonal", cost=_by_flops(1.33))
+@_lapack("tridiagonal", weight=1.33)
 def _tridiagonal(e: Equation) -> Compute | None:
     n, dtype = e.ins[0].shape[-1], e.ins[0].dtype
     trd, asked, failed = (
