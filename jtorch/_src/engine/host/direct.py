@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Callable
 from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -121,7 +121,7 @@ _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
 
 @functools.cache
-def routine(name: str, dtype: np.dtype) -> Function | None:
+def routine(name: str, dtype: np.dtype) -> Any:
     """The routine of LAPACK or BLAS for a dtype, as ``scipy.linalg`` gives it to Python; None where
     there is none for it."""
     letter = _LETTERS.get(dtype.char)
@@ -176,7 +176,7 @@ def weighted_rows() -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     """What adds up rows of a table, ``factors[i] * table[indices[i]]`` for the ``i`` from
     ``ends[j]`` to ``ends[j + 1]`` one after another: SciPy's product of a sparse matrix by rows
     with a matrix. It does not look whether the indices are within the table."""
-    run = getattr(_sparsetools(), "csr_matvecs", None)
+    run: Any = getattr(_sparsetools(), "csr_matvecs", None)
 
     def add(
         table: np.ndarray, indices: np.ndarray, ends: np.ndarray, factors: np.ndarray
@@ -208,7 +208,7 @@ def weighted_rows() -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def sorted_by_digit() -> Callable[[np.ndarray, int], np.ndarray]:
     """What gives the stable order of int32 numbers below a small bound: SciPy's way from a sparse
     matrix by rows, one element in each, to one by columns."""
-    run = getattr(_sparsetools(), "csr_tocsc", None)
+    run: Any = getattr(_sparsetools(), "csr_tocsc", None)
 
     def order(digit: np.ndarray, bound: int) -> np.ndarray:
         n = digit.size
