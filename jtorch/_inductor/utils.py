@@ -12,6 +12,9 @@ import jtorch as torch
 
 from .._src.refusals import stand_ins as _refusals
 
+#: PyTorch's names of devices with processors for graphics, that its compiler has a backend for.
+GPU_TYPES = ["cuda", "mps", "xpu", "mtia"]
+
 
 @contextlib.contextmanager
 def fresh_cache(
