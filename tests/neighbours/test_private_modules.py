@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import subprocess
 import sys
 import warnings
@@ -343,6 +344,8 @@ def test_copies_for_a_compiler_are_leaves_with_gradients_of_their_own():
 
 def test_answers_of_a_package_without_pytorchs_compiler():
     assert torch._dynamo.config.compiled_autograd is False
+    inner = importlib.import_module("jtorch._utils_internal")
+    assert inner.get_file_path_2("a", "b.txt") == os.path.join("a", "b.txt")
     assert not torch._utils._is_privateuse1_backend_available()
     assert torch._C._get_cpu_capability() == torch.backends.cpu.get_cpu_capability()
     assert "cuda" in importlib.import_module("jtorch._inductor.utils").GPU_TYPES
