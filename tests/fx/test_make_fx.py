@@ -142,3 +142,15 @@ def test_gradients_of_branches_are_branches():
         for x in (ahead, back):
             for found, wanted in zip(graph(x), f(x), strict=True):
                 torch.testing.assert_close(found, wanted)
+
+
+def test_sizes_that_are_equal_in_the_example_may_be_symbols_of_their_own():
+    def sizes(x, y):
+        return x.shape[0], x.shape[1], y.shape[0]
+
+    given = torch.ones(3, 3), torch.ones(3)
+    others = torch.ones(4, 5), torch.ones(6)
+    assert make_fx(sizes, tracing_mode="symbolic")(*given)(*others) == (4, 4, 4)
+    with torch.fx.experimental._config.patch(use_duck_shape=False):
+        graph = make_fx(sizes, tracing_mode="symbolic")(*given)
+    assert graph(*others) == (4, 5, 6)
