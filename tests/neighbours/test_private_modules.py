@@ -348,6 +348,7 @@ def test_answers_of_a_package_without_pytorchs_compiler():
     assert inner.get_file_path_2("a", "b.txt") == os.path.join("a", "b.txt")
     assert not torch._utils._is_privateuse1_backend_available()
     assert torch._C._get_cpu_capability() == torch.backends.cpu.get_cpu_capability()
-    assert "cuda" in importlib.import_module("jtorch._inductor.utils").GPU_TYPES
+    utils = importlib.import_module("jtorch._inductor.utils")
+    assert "cuda" in utils.GPU_TYPES and utils.get_gpu_type() in utils.GPU_TYPES
     kinds = importlib.import_module("jtorch._C._functorch").TransformType
     assert [k.name for k in kinds] == ["Torch", "Vmap", "Grad", "Jvp", "Functionalize"]
