@@ -154,3 +154,15 @@ def test_sizes_that_are_equal_in_the_example_may_be_symbols_of_their_own():
     with torch.fx.experimental._config.patch(use_duck_shape=False):
         graph = make_fx(sizes, tracing_mode="symbolic")(*given)
     assert graph(*others) == (4, 5, 6)
+
+
+def test_orders_of_products_and_dimensions_given_as_arguments_under_symbolic_sizes():
+    a, b, c, d = (torch.rand(n, n + 1) for n in range(5, 9))
+    for factors in ([a, b, c], [a, b, c, d]):
+        graph = make_fx(lambda *x: torch.linalg.multi_dot(x), tracing_mode="symbolic")(*factors)
+        assert torch.allclose(graph(*factors), torch.linalg.multi_dot(factors))
+    for f in (
+        lambda x, dim: torch.fft.fftshift(x, dim=(dim, 0)),
+        lambda x, dim: torch.masked.var(x, dim=dim),
+    ):
+        assert torch.allclose(make_fx(f, tracing_mode="symbolic")(a, -1)(a, -1), f(a, -1))

@@ -651,3 +651,9 @@ def test_forms_of_schemas(schema: str) -> None:
     from jtorch.library.texts import check_form
 
     check_form(schema)
+
+
+def test_kernels_for_devices_that_there_are_not() -> None:
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
+        library.impl("tests_nowhere::f", "somethingsomething")
+    library.impl("tests_nowhere::f", ("cpu", "CompositeImplicitAutograd", "default"))
