@@ -350,5 +350,8 @@ def test_answers_of_a_package_without_pytorchs_compiler():
     assert torch._C._get_cpu_capability() == torch.backends.cpu.get_cpu_capability()
     utils = importlib.import_module("jtorch._inductor.utils")
     assert "cuda" in utils.GPU_TYPES and utils.get_gpu_type() in utils.GPU_TYPES
+    settings = importlib.import_module("jtorch._functorch.config")
+    compiles = importlib.import_module("jtorch._src.neighbours.beside.functorch.compile")
+    assert compiles.config is settings
     kinds = importlib.import_module("jtorch._C._functorch").TransformType
     assert [k.name for k in kinds] == ["Torch", "Vmap", "Grad", "Jvp", "Functionalize"]
