@@ -620,14 +620,12 @@ for _name in ("fft", "ifft", "rfft", "irfft"):
 
 def _shift(name: str, extra: int) -> None:
     def shift(input: Tensor, dim: Any = None) -> object:
-        dim = visible(dim)  # which becomes a guard where it is a symbol
-        dims = (
-            list(range(input._aval.ndim))
-            if dim is None
-            else [int(dim)]
-            if isinstance(dim, (int, SymInt))
-            else [int(d) for d in dim]
-        )
+        given: Any = visible(dim)  # which becomes a guard where it is a symbol
+        if given is None:
+            given = range(input._aval.ndim)
+        elif isinstance(given, (int, SymInt)):
+            given = [given]
+        dims = [int(d) for d in given]
         return A.roll.default(input, [(input._aval.shape[d] + extra) // 2 for d in dims], dims)
 
     route(f"fft.{name}")(shift)

@@ -48,7 +48,7 @@ class Stream:
     ) -> None:
         if stream_id is None and device_index is None and device_type is None:
             self.device = _device_of(device)
-        elif device is not None or None in (stream_id, device_index, device_type):
+        elif device is not None or stream_id is None or device_index is None or device_type is None:
             raise TypeError(
                 "Stream() takes stream_id, device_index and device_type together, and without "
                 "device"
