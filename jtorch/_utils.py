@@ -284,6 +284,11 @@ def _get_available_device_type() -> str | None:
     return _devices.accelerator_type()
 
 
+def _is_privateuse1_backend_available() -> bool:
+    """False: there are JAX's devices, and none of a program's own."""
+    return False
+
+
 def _get_device_module(device_type: str) -> object:
     """``torch.cpu`` for ``"cpu"``.
 

@@ -102,8 +102,9 @@ class profile(_timed):
         record_shapes, profile_memory, with_stack, with_flops, programs: as for
             ``torch.autograd.profiler.profile``.
         with_modules: without effect; PyTorch's notes modules of TorchScript only.
-        experimental_config, acc_events, use_cuda, custom_trace_id_callback: without effect; they
-            choose how PyTorch's library measures.
+        acc_events: whether the events of all recordings are kept, instead of those of the last.
+        experimental_config, use_cuda, custom_trace_id_callback: without effect; they choose how
+            PyTorch's library measures.
 
     Raises:
         NotImplementedError: for an ``execution_trace_observer``.
@@ -151,7 +152,7 @@ class profile(_timed):
         self.activities = set(activities) if activities else supported_activities()
         self.schedule, self.on_trace_ready = schedule or _default_schedule_fn, on_trace_ready
         self._scheduled = schedule is not None
-        self.with_modules = with_modules
+        self.with_modules, self.acc_events = with_modules, acc_events
         self._metadata = {}
         self.step_num = 0
         self.current_action = self.schedule(0)
@@ -176,6 +177,17 @@ class profile(_timed):
             self._finish()
             if self.on_trace_ready is not None:
                 self.on_trace_ready(self)
+
+    @property
+    def profiler(self) -> profile:
+        """What measures: this object."""
+        return self
+
+    def _finish(self) -> None:
+        before = self._events
+        super()._finish()
+        if self.acc_events and before is not None and self._events is not before:
+            self._events = before.followed_by(self._measured())
 
     def step(self) -> None:
         """Says that the next step begins."""

@@ -142,7 +142,7 @@ def __getattr__(name: str) -> Any:
             return importlib.import_module("jtorch._VF")
         if name in _SUBMODULES:
             return importlib.import_module(f"{__package__}.{name}")
-        for module in ("_answers", "_keys", "_convolutions", "_published"):
+        for module in ("_answers", "_keys", "_stacks", "_convolutions", "_cpu", "_published"):
             found = importlib.import_module(f"{__package__}.{module}")
             if hasattr(found, name):
                 return getattr(found, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum as _Enum
 from typing import Any
 
 from .._src.engine import Lifted
@@ -9,6 +10,16 @@ from .._src.refusals import stand_ins as _refusals
 from ..core import Tensor as _Tensor
 from ..func import stages
 from ..func.levels import RUNNING, Batched
+
+
+class TransformType(_Enum):
+    """The kinds of transformations of functions."""
+
+    Torch = 0
+    Vmap = 1
+    Grad = 2
+    Jvp = 3
+    Functionalize = 4
 
 
 def is_batchedtensor(tensor: _Tensor) -> bool:

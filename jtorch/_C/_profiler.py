@@ -2,9 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-__all__ = ["_ExperimentalConfig"]
+from ..autograd.profiler import _shape
+from ..autograd.profiler import record_function as _record_function
+
+__all__ = ["_ExperimentalConfig", "_RecordFunctionFast"]
+
+
+class _RecordFunctionFast(_record_function):
+    """A block that shows under ``name`` in what ``profile`` measures, with the shapes of operands
+    and whatever else is to be told of it (``kwinputs``).
+
+    Raises:
+        RuntimeError: for a name that is no text.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        input_values: Sequence[Any] | None = None,
+        keyword_values: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(name, str):
+            raise RuntimeError("The name passed to RecordFunctionFast must be a string")
+        super().__init__(name)
+        self._operands = tuple(input_values or ())
+        self._named = dict(keyword_values or {})
+
+    def __enter__(self) -> _RecordFunctionFast:
+        super().__enter__()
+        if self._event is not None:
+            recorder, event = self._event
+            event.kwinputs = self._named
+            if recorder.shapes:
+                event.input_shapes = [_shape(x) for x in self._operands]
+        return self
 
 
 class _ExperimentalConfig:

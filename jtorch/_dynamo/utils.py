@@ -8,6 +8,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+import jtorch as torch
 from jtorch.compiler import config
 
 #: PyTorch's statistics of its compiler, by subject; nothing is counted here.
@@ -36,3 +37,18 @@ def warn_once(msg: str, stacklevel: int = 1) -> None:
     if msg not in warn_once_cache:
         warn_once_cache.add(msg)
         warnings.warn(msg, stacklevel=stacklevel + 1)
+
+
+def clone_input(x: torch.Tensor, *, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """A copy with memory, strides and ``grad`` of its own, which requires grad where a leaf does.
+
+    Args:
+        dtype: that of the copy; None: that of ``x``.
+    """
+    with torch.no_grad():
+        found = x.clone() if dtype is None else x.to(dtype, copy=True)
+        if x.is_leaf:
+            found.requires_grad_(x.requires_grad)
+            if x.grad is not None:
+                found.grad = clone_input(x.grad, dtype=dtype)
+    return found

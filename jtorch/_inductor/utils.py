@@ -12,6 +12,14 @@ import jtorch as torch
 
 from .._src.refusals import stand_ins as _refusals
 
+#: PyTorch's names of devices with processors for graphics, that its compiler has a backend for.
+GPU_TYPES = ["cuda", "mps", "xpu", "mtia"]
+
+
+def get_gpu_type() -> str:
+    """The name among ``GPU_TYPES`` whose devices are available; ``"cuda"`` if there are none."""
+    return next((k for k in GPU_TYPES if getattr(torch, k).is_available()), GPU_TYPES[0])
+
 
 @contextlib.contextmanager
 def fresh_cache(

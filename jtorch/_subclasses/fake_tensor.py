@@ -11,6 +11,8 @@ import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import jtorch
+
 from .._src.aten.calling import run
 from .._src.aten.overloads import aten
 from .._src.aten.state import STATE, Below, Kernel, modes_off
@@ -462,11 +464,12 @@ class FakeTensorMode(TorchDispatchMode):
 
     def _symbol_for(self, n: int) -> SymInt:
         """The symbol of a size: one for all sizes that are equal in the example, as PyTorch takes
-        them."""
+        them, unless ``fx.experimental._config.use_duck_shape`` is off."""
         assert self.shape_env is not None
-        for name, hint in self.shape_env.hints.items():
-            if hint == n:
-                return self.shape_env.symbol(name)
+        if jtorch.fx.experimental._config.use_duck_shape:
+            for name, hint in self.shape_env.hints.items():
+                if hint == n:
+                    return self.shape_env.symbol(name)
         return self.shape_env.create_symbol(n)
 
     # ---- operators -------------------------------------------------------------------------------

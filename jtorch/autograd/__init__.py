@@ -83,9 +83,10 @@ def _profiler_enabled() -> bool:
 
 
 def _is_checkpoint_valid() -> bool:
-    """Whether checkpoints may be made here: always, as a ``backward`` for certain tensors alone
-    runs them as well."""
-    return True
+    """Whether reentrant checkpoints may be computed again here: not within a backward pass for
+    certain tensors alone, in which they would add to ``grad`` of others too."""
+    found = sys.modules.get(f"{__name__}.engine")  # nobody walks who has not imported it
+    return found is None or all(walk.only_leaves is None for walk in found.walks())
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from .._src.engine import THREADS
+from .nodes import InputMetadata
 from .tape import Node, next_seq
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ class AccumulateGrad(Node):
 
     def __repr__(self) -> str:
         return f"<AccumulateGrad object at {id(self):#x}>"
+
+    @property
+    def _input_metadata(self) -> list[InputMetadata]:
+        """What the gradient of the leaf is like."""
+        return [InputMetadata(self.variable._aval)]
 
     def notes(self) -> Any:
         """The node's hooks and notes."""

@@ -297,6 +297,11 @@ def walk_now() -> _Task:
     return _WALKS.stack[-1]
 
 
+def walks() -> Sequence[_Task]:
+    """The walks that this thread is inside, outermost first."""
+    return tuple(_WALKS.stack)
+
+
 def _task(create_graph: bool, retain_graph: bool | None) -> _Task:
     return _Task(
         create_graph,

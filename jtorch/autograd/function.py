@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._src import hooks
 from .._src.engine import Lifted
+from .._src.facts.errors import type_name
 from .._src.facts.warned_once import outside
 from .._src.protocol.recorded import recorder
 from .._src.tensor.looking import same_memory
@@ -618,3 +619,33 @@ class NestedIOFunction(Function):
             "NestedIOFunction is not offered by jtorch: it is the old form of Function, with "
             "non-static methods"
         )
+
+
+def _nested_map(
+    condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None = None
+) -> Callable[[Any], Any]:
+    """What maps a tree of lists, tuples and dictionaries: ``fn`` of the leaves that ``condition``
+    takes; None stays None.
+
+    Raises:
+        ValueError: by what is returned, for any other leaf.
+    """
+
+    def mapped(tree: Any) -> Any:
+        if condition(tree):
+            return fn(tree)
+        if tree is None:
+            return None
+        if isinstance(tree, (list, tuple)):
+            items = [mapped(item) for item in tree]
+            kind: Any = type(tree)
+            return kind(*items) if hasattr(tree, "_fields") else kind(items)
+        if isinstance(tree, dict):
+            return {key: mapped(item) for key, item in tree.items()}
+        accepted = "" if condition_msg is None else f". Accepted types: {condition_msg}, or "
+        raise ValueError(
+            f"Auto nesting doesn't know how to process an input object of type {type_name(tree)}"
+            + (accepted and f"{accepted}lists/tuples of them")
+        )
+
+    return mapped

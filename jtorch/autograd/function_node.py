@@ -135,6 +135,7 @@ class FunctionCtx:
 _SHARED = frozenset(
     (
         "name",
+        "_input_metadata",
         "next_functions",
         "metadata",
         "register_hook",

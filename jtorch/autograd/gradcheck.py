@@ -19,8 +19,10 @@ from .jacobians import (
     Part,
     analytical,
     forward,
+    numerical_jacobians,
     parts_of_inputs,
     parts_of_outputs,
+    tensors_of,
     tuple_of,
 )
 from .sparse_inputs import dense, dimensions, is_sparse, values, whole
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+#: PyTorch's names of these.
+_iter_tensors = tensors_of
+_get_numerical_jacobian = numerical_jacobians
 
 
 def _batched(function: Callable[..., object], vectors: Tensor) -> tuple[Tensor, ...]:
@@ -69,6 +75,16 @@ MAY_BREAK = (
     "default, but it may break existing callers of "
     "this function. If this is true for you, you can call this function with "
     '"check_undefined_grad=False" to disable the feature'
+)
+
+#: The first words are PyTorch's, which programs match.
+BATCHED = (
+    "gradcheck or gradgradcheck failed while testing batched gradient computation. "
+    "check_batched_grad=False leaves that out."
+)
+BATCHED_FORWARD = (
+    "gradcheck failed while testing batched gradient computation with forward-mode AD. "
+    "check_batched_forward_grad=False leaves that out."
 )
 
 
@@ -488,7 +504,9 @@ class _Check:
             try:
                 found = _batched(walk, vectors)
             except RuntimeError as error:
-                raise GradcheckError(f"While computing batched gradients, got: {error}") from error
+                raise GradcheckError(
+                    f"While computing batched gradients, got: {error}\n\n{BATCHED}"
+                ) from error
             expected = [
                 jtorch.stack(column) for column in zip(*[walk(v) for v in vectors], strict=True)
             ]
@@ -506,7 +524,8 @@ class _Check:
                     "\nGot:\n"
                     f"{got}\n"
                     "\nExpected:\n"
-                    f"{want}\n"
+                    f"{want}\n\n"
+                    f"{BATCHED_FORWARD if forward_mode else BATCHED}"
                 )
 
     # ---- forward ---------------------------------------------------------------------------------
@@ -554,7 +573,9 @@ class _Check:
             try:
                 found = _batched(push, vectors)
             except RuntimeError as error:
-                raise GradcheckError(f"While computing batched gradients, got: {error}") from error
+                raise GradcheckError(
+                    f"While computing batched gradients, got: {error}\n\n{BATCHED_FORWARD}"
+                ) from error
             expected = [
                 jtorch.stack(column) for column in zip(*[push(v) for v in vectors], strict=True)
             ]

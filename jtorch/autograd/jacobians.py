@@ -8,7 +8,7 @@ is a complex input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import jtorch
 from jtorch import Tensor
 
 from ..dispatch import ACTIVE
+from ..overrides import is_tensor_like
 from . import forward_ad
 from .sparse_inputs import dense, is_sparse, places, values
 
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
 def tuple_of(found: object) -> tuple[Operand, ...]:
     """Several results or arguments as a tuple."""
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+
+def tensors_of(x: object, only_requiring_grad: bool = False) -> Iterator[Tensor]:
+    """The tensors of a tree of iterables, in order."""
+    if is_tensor_like(x):
+        found: Any = x
+        if found.requires_grad or not only_requiring_grad:
+            yield found
+    elif isinstance(x, Iterable) and not isinstance(x, str):
+        for item in x:
+            yield from tensors_of(item, only_requiring_grad)
 
 
 class Part:
@@ -199,6 +211,46 @@ def _matrix(rows: Sequence[np.ndarray], count: int, output: Tensor, is_complex: 
     dtype = output.dtype.to_complex() if is_complex else output.dtype.to_real()
     found = np.stack(rows) if rows else np.zeros((count, output.numel()))
     return jtorch.from_numpy(np.ascontiguousarray(found)).to(dtype)
+
+
+def numerical_jacobians(
+    fn: Callable[..., object],
+    inputs: Any,
+    outputs: Sequence[Tensor] | None = None,
+    target: Any = None,
+    eps: float = 1e-3,
+    is_forward_ad: bool = False,
+) -> list[tuple[Tensor, ...]]:
+    """For each input that requires grad the Jacobians of all outputs, by central differences.
+
+    Args:
+        outputs: those of ``fn(*inputs)``, if they are known.
+        target: the tensors that are moved in place of ``inputs``.
+        is_forward_ad: take complex outputs too.
+
+    Raises:
+        ValueError: for complex outputs.
+    """
+    given = tuple_of(inputs)
+    found: Any = tuple_of(fn(*given)) if outputs is None else tuple(outputs)
+    if not is_forward_ad and any(o.is_complex() for o in found):
+        raise ValueError(
+            "Expected output to be non-complex. get_numerical_jacobian no longer supports "
+            "functions that return complex outputs."
+        )
+    differences = Differences(lambda: tuple_of(fn(*given)), eps, {})
+    take = differences.forward if is_forward_ad else None
+    return [
+        tuple(
+            [
+                differences.jacobian(x, j, o, Part())
+                if take is None
+                else take(x, j, o, Part(), None)
+                for j, o in enumerate(found)
+            ]
+        )
+        for x in tensors_of(inputs if target is None else target, True)
+    ]
 
 
 def analytical(

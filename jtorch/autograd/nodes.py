@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from .._src.facts.devices import of_placement
 from .._src.hooks import call_of_node, end_of, removable_handle, saved
 from .._src.ops._declare import TENSOR_LIST, TENSOR_OR_NUMBER
+from .._src.tensor.shape_env import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +60,20 @@ _UNCOUNTED = frozenset(
 )
 
 
+class InputMetadata:
+    """What a gradient that a node takes is like: ``shape``, ``dtype`` and ``device``.
+
+    Differs from torch: of a nested tensor's node these are those of the tensor that holds its
+    components.
+    """
+
+    __slots__ = ("device", "dtype", "shape")
+
+    def __init__(self, aval: Any) -> None:
+        self.shape: list[Any] = list(visible(aval.shape))
+        self.dtype, self.device = aval.torch_dtype, of_placement(aval.device)
+
+
 class Shown:
     """The public side of a node."""
 
@@ -68,6 +84,8 @@ class Shown:
     call: Any
     saved: Any
     avals: Any
+    outs: Any
+    visible: int
     seq: int
 
     def __repr__(self) -> str:
@@ -115,6 +133,12 @@ class Shown:
                 notes.ends[i] = end_of(e)
                 found.append((notes.ends[i], 0))
         return tuple(found)
+
+    @property
+    def _input_metadata(self) -> list[InputMetadata]:
+        """What the gradients that this node takes are like: one for each result of the operation
+        that can have one."""
+        return [InputMetadata(a) for a in self.outs[: self.visible] if a is not None]
 
     def _operands(self) -> list[tuple[Any, bool, int | None]]:
         """The edge of each operand, in torch's order, whether torch counts it, and which it is

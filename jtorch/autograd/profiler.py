@@ -103,7 +103,7 @@ class Recorder:
         self, name: str, operands: Iterable[object] = (), annotation: bool = False
     ) -> FunctionEvent:
         """An event that has begun, inside of those that have not ended."""
-        shapes = [list(getattr(x, "shape", ())) for x in operands] if self.shapes else None
+        shapes = [_shape(x) for x in operands] if self.shapes else None
         now = time.perf_counter_ns() / 1e3
         known = _STEP + "*" if annotation and name.startswith(_STEP + "#") else name
         event = FunctionEvent(
@@ -161,6 +161,14 @@ class Recorder:
     def innermost(self) -> FunctionEvent | None:
         """The event that has not ended."""
         return self._open[-1] if self._open else None
+
+
+def _shape(x: Any) -> list[int]:
+    """The sizes of an operand, none of what has none: numbers, and nested tensors, whose components
+    have theirs."""
+    if getattr(x, "is_nested", False) and str(x.layout) == "torch.strided":
+        return []
+    return list(getattr(x, "shape", ()))
 
 
 def _stack() -> list[str]:
@@ -369,4 +377,9 @@ class emit_nvtx:
         pass
 
 
-__getattr__ = _refusals.missing(__name__)
+_missing = _refusals.missing(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    # asked by programs that make labels only while someone looks
+    return bool(_RECORDING) if name == "_is_profiler_enabled" else _missing(name)

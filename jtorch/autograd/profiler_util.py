@@ -191,6 +191,7 @@ class FunctionEvent(_Times):
         self.stack = [] if stack is None else stack
         if flops is not None:
             self.flops = flops
+        self.kwinputs: dict[str, Any] = {}
         self.is_phase = False  # of the engine, which traces show in rows of its own
         self.is_operator = False  # whether the call is that of the operator itself
 
@@ -306,6 +307,18 @@ class EventList(list[Any]):
         )
         #: What the engine did meanwhile, in the order in which it ended.
         self.phases = list(phases)
+
+    def followed_by(self, later: EventList) -> EventList:
+        """The events of two recordings, numbered anew."""
+        found = EventList(
+            [*self, *later],
+            phases=[*self.phases, *later.phases],
+            memory=later._memory,
+            flops=later._flops,
+        )
+        for i, event in enumerate(found):
+            event.id = i
+        return found
 
     def _populate_cpu_children(self) -> None:
         """Finds for each call the one of its thread that it ran inside of."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .._src.ops._declare import TENSOR_OR_NUMBER, TENSOR_OR_STATIC
+from .._src.tensor.shape_env import visible
 from .tape import FREED, SAVING, packed_by, unpacked_by
 
 if TYPE_CHECKING:
@@ -76,6 +77,31 @@ def saved_names(node: Node) -> list[str]:
     ]
 
 
+#: In the place of an attribute that there is none of.
+_NOTHING: Any = object()
+
+
+def _told(node: Node, name: str) -> Any:
+    """What nodes of torch's tell beside what they keep: None for an operand whose value this call's
+    derivative does not need, and the sizes of one whose value none needs."""
+    op = node.call.extra.op
+    own = {torch: ours for ours, torch in _TORCH_NAMES.items()}
+    sizes = name.removesuffix("_sym_sizes")
+    wanted = own.get(sizes, sizes)
+    operand = 0
+    for p, entry in zip(op.params, node.call.extra.layout, strict=False):
+        if type(entry) is tuple:
+            operand += sum(map(bool, entry))
+        elif entry == "T" and type(entry) is str:
+            if p.name == wanted:
+                if sizes != name:
+                    return tuple(visible(node.avals[operand].shape))
+                needed = op.saves is None or p.name in op.saves
+                return None if needed and not node.kept[operand] else _NOTHING
+            operand += 1
+    return _NOTHING
+
+
 def saved_attribute(node: Node, attribute: str) -> Any:
     """The value of ``grad_fn._saved_<name>``, or with ``_raw_`` an object that hooks can be put on.
 
@@ -85,8 +111,11 @@ def saved_attribute(node: Node, attribute: str) -> Any:
     """
     raw = attribute.startswith("_raw_saved_")
     name = attribute.removeprefix("_raw_saved_" if raw else "_saved_")
-    found = _named(node).get(name) if getattr(node.call, "extra", None) is not None else None
+    of_op = getattr(node.call, "extra", None) is not None
+    found = _named(node).get(name) if of_op else None
     if found is None:
+        if of_op and not raw and (told := _told(node, name)) is not _NOTHING:
+            return told
         raise AttributeError(f"'{type(node).__name__}' object has no attribute '{attribute}'")
     if type(found) is tuple and len(found) == 1:
         return found[0]

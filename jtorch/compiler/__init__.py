@@ -233,7 +233,7 @@ class _Config(types.ModuleType):
             log_file_name=None, fail_on_recompile_limit_hit=False,
             allow_unspec_int_on_nn_module=False, wrap_top_frame=False,
             skip_tensor_guards_with_matching_dict_tags=True, enable_cpp_symbolic_shape_guards=False,
-            force_disable_caches=False,
+            force_disable_caches=False, compiled_autograd=False,
         )  # fmt: skip
 
     def __setattr__(self, name: str, value: bool) -> None:

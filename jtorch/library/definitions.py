@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._C._keys import DispatchKey
+from .._src.facts.devices import device
 from .._src.facts.errors import not_offered
 from . import overriding, registry, texts
 from .custom import CustomOpDef
@@ -232,6 +234,9 @@ def impl(qualname: object, types: Any, func: Any = None, *, lib: Library | None 
 
     With a ``Library``, the operator's name and a dispatch key, a decorator for ``Library.impl``: an
     older form.
+
+    Raises:
+        RuntimeError: for what is neither a type of devices nor a dispatch key.
     """
     if isinstance(qualname, Library):
 
@@ -241,9 +246,13 @@ def impl(qualname: object, types: Any, func: Any = None, *, lib: Library | None 
 
         return decorate
     del lib
+    kinds = (types,) if isinstance(types, str) else tuple(types)
+    for kind in kinds:
+        if kind != "default" and not hasattr(DispatchKey, kind):
+            device(kind)  # raises where there is no such type
 
     def register(fn: Callable[..., object]) -> Function:
-        for kind in (types,) if isinstance(types, str) else types:
+        for kind in kinds:
             if kind == "default":
                 key = "CompositeExplicitAutograd"
             else:

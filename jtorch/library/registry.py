@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .._src.facts.kinds import Arguments, Function, Keywords, Operands, Row, Tree, Values
     from ..autograd.function_node import FunctionCtx
 from .recording import Noted, Unknown, function_of, memory_of, nested_as, no_formula
-from .texts import as_written, check_types, split_name
+from .texts import as_written, check_form, check_types, split_name
 
 #: Device types as dispatch keys name them.
 KEYS = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps", "XLA": "xla", "Meta": "meta"}
@@ -113,9 +113,8 @@ def define(namespace: str, text: str, tags: Any = ()) -> UserOverload:
         RuntimeError: if there is one of that name already, or for types that there are not.
     """
     given, text = text, as_written(text)
+    check_form(given)
     head = text.partition("(")[0].strip()
-    if not head or "->" not in text:
-        raise RuntimeError(f"{text!r} is no schema: expected name(arguments) -> results")
     check_types(given)
     name, _, overload = head.partition(".")
     overload = overload or "default"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from .._src.aten.schema import Schema
 
@@ -92,3 +93,119 @@ def refuse_named_tensors(schema: Schema, text: str, what: str) -> None:
             f"{what} with kwarg-only Tensor args. {please} make your tensors not kwarg-only. Got: "
             f"{text}"
         )
+
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<arrow>->)|(?P<ident>[A-Za-z_]\w*)|(?P<number>-?\.?\d[\w.+-]*)"""
+    r"""|(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<other>\S))"""
+)
+
+
+class _Form:
+    """Reads a schema token by token, to see whether it is one."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, int, int]] = []
+        for found in _TOKEN.finditer(text):
+            kind = found.lastgroup or ""
+            start, end = found.span(kind)
+            self.tokens.append((found[kind] if kind == "other" else kind, start, end))
+        self.place = 0
+
+    @property
+    def kind(self) -> str:
+        """What the next token is: ``ident``, ``arrow``, ``number``, ``string``, ``eof``, or the
+        sign itself."""
+        return self.tokens[self.place][0] if self.place < len(self.tokens) else "eof"
+
+    def take(self, kind: str) -> None:
+        """Passes over a token that must be of this kind."""
+        if self.kind != kind:
+            mark = ""
+            if self.place < len(self.tokens):
+                _, start, end = self.tokens[self.place]
+                mark = f"\n{' ' * start}{'~' * (end - start)} <--- HERE\n"
+            raise RuntimeError(f"expected {kind} but found '{self.kind}' here:\n{self.text}{mark}")
+        self.place += 1
+
+    def may(self, *kinds: str) -> bool:
+        """Passes over the next token if it is one of these."""
+        found = self.kind in kinds
+        self.place += found
+        return found
+
+    def inside(self, end: str) -> None:
+        """Passes over what stands in brackets, up to the one that ends it."""
+        while not self.may(end):
+            if self.kind == "eof":
+                self.take(end)
+            if self.may("("):
+                self.inside(")")
+            elif self.may("["):
+                self.inside("]")
+            else:
+                self.place += 1
+
+    def type(self) -> None:
+        """A type, with what it shares memory with, and whether there may be none or many."""
+        if self.may("("):
+            self.inside(")")
+        else:
+            self.take("ident")
+            while self.may("."):
+                self.take("ident")
+        while self.kind in ("(", "[", "?"):
+            if self.may("("):
+                self.inside(")")
+            elif self.may("["):
+                self.inside("]")
+            else:
+                self.take("?")
+
+    def parameter(self) -> None:
+        """A type, a name and a default."""
+        if self.may("*"):
+            return
+        self.type()
+        self.take("ident")
+        if self.may("="):
+            if self.may("["):
+                self.inside("]")
+            elif not self.may("number", "string"):
+                self.take("ident")
+
+    def result(self) -> None:
+        """A type, and a name if it has one."""
+        self.type()
+        self.may("ident")
+
+    def listed(self, read: Callable[[], None]) -> None:
+        """Items with commas between them, and the bracket that ends them."""
+        if not self.may(")"):
+            read()
+            while self.may(","):
+                read()
+            self.take(")")
+
+
+def check_form(text: str) -> None:
+    """Refuses what is no schema.
+
+    Raises:
+        RuntimeError: for a sign that does not belong where it stands.
+    """
+    form = _Form(text)
+    form.take("ident")
+    if form.kind == "eof":
+        raise RuntimeError("Tried to parse a function schema but only the operator name was given")
+    if form.may("."):
+        form.take("ident")
+    form.take("(")
+    form.listed(form.parameter)
+    form.take("arrow")
+    if form.may("("):
+        form.listed(form.result)
+    else:
+        form.result()
+    form.take("eof")

@@ -168,7 +168,18 @@ class CheckpointFunction(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *args: Any) -> Any:
         """Runs the function again and walks back through it; gradients of tensors it closes over
-        are accumulated on the way."""
+        are accumulated on the way.
+
+        Raises:
+            RuntimeError: within ``autograd.grad`` or ``backward(inputs=...)``.
+        """
+        if not torch.autograd._is_checkpoint_valid():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
+                "passing an `inputs` parameter to .backward(). To resolve this error, you can "
+                "either set use_reentrant=False, or call .backward() without passing the `inputs` "
+                "argument."
+            )
         inputs = list(ctx.inputs)
         for i, tensor in zip(ctx.places, ctx.saved_tensors):
             inputs[i] = tensor

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import jtorch as torch
+from jtorch.fx.experimental.proxy_tensor import make_fx
 from jtorch.utils._python_dispatch import TorchDispatchMode
 
 A = torch.ops.aten
@@ -221,3 +222,33 @@ def test_modes_of_compilers_can_be_left_out() -> None:
         assert inside() and not inside(include_infra_modes=False)
         with TorchDispatchMode():
             assert inside(include_infra_modes=False)
+
+
+def test_sizes_that_a_class_computes_may_be_symbols() -> None:
+    class Sized(torch.Tensor):
+        elem: torch.Tensor
+
+        @staticmethod
+        def __new__(cls, elem: torch.Tensor) -> Any:
+            return torch.Tensor._make_wrapper_subclass(
+                cls, (7, 7), dispatch_sizes_strides_policy="sizes"
+            )
+
+        def __init__(self, elem: torch.Tensor) -> None:
+            self.elem = elem
+
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None):
+            (t, *_) = args
+            if func == A.sym_size.default:
+                return t.elem.shape
+            if func == A.sym_numel.default:
+                return t.elem.numel()
+            return t.elem.dim() if func == A.dim.default else NotImplemented
+
+    def told(x: torch.Tensor) -> Any:
+        w = Sized(x)
+        return w.size(), w.size(0) * 2, w.numel()
+
+    graph = make_fx(told, tracing_mode="symbolic")(torch.ones(3, 4))
+    assert graph(torch.ones(5, 6)) == ((5, 6), 10, 30)

@@ -187,6 +187,8 @@ CASES: dict[str, list[tuple[str, Any]]] = {
          lambda x: F.interpolate(x[None], scale_factor=2, recompute_scale_factor=True)),
         ("unsqueeze.default _upsample_nearest_exact1d.default",
          lambda x: F.interpolate(x[None], 6, mode="nearest-exact")),
+        ("view.default _upsample_bicubic2d_aa.default",
+         lambda x: F.interpolate(x.view(1, 1, 2, 3), 2, mode="bicubic", antialias=True)),
         (_RESPONSE, lambda x: F.local_response_norm(x.view(1, 2, 3), 2)),
         (_AREAS, lambda x: torch.trapezoid(x, x)), ("sort.default", torch.msort),
         ("ones_like.default", torch.isreal), ("view.default diag_embed.default", torch.diagflat),

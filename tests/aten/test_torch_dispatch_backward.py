@@ -582,6 +582,10 @@ def test_views_of_wrappers_know_their_base(requires_grad):
             "upsample_trilinear3d_backward.default",
             lambda x: F.interpolate(x.view(1, 1, 2, 2, 2), 3, mode="trilinear"),
         ),
+        (
+            "_upsample_bilinear2d_aa_backward.default",
+            lambda x: F.interpolate(x.view(1, 1, 2, 4), 2, mode="bilinear", antialias=True),
+        ),
         ("soft_margin_loss_backward.default", lambda x: F.soft_margin_loss(x, torch.ones(8))),
         (
             "gather.default",

@@ -443,3 +443,12 @@ def test_views_written_by_a_function_take_a_history() -> None:
     assert x.requires_grad
     x.sum().backward()
     assert w.grad.tolist() == [1.0, 1.0]
+
+
+def test_trees_are_mapped_as_pytorchs_functions_do():
+    mapped = torch.autograd.function._nested_map(
+        lambda x: isinstance(x, int), lambda x: x + 1, "int"
+    )
+    assert mapped([1, (2, None), {"a": 3}]) == [2, (3, None), {"a": 4}]
+    with pytest.raises(ValueError, match=r"type str\. Accepted types: int, or lists"):
+        mapped(["x"])

@@ -328,3 +328,35 @@ def test_views_that_borrow_their_requirement_are_unused() -> None:
     )
     with pytest.raises(RuntimeError, match="index 0 appears to not have been used"):
         torch.autograd.grad(y, view)
+
+
+def test_nodes_tell_what_the_gradients_that_they_take_are_like() -> None:
+    x = torch.rand(2, 3, requires_grad=True)
+    (found,) = (x * x).grad_fn._input_metadata
+    assert (found.shape, found.dtype, found.device) == ([2, 3], torch.float32, x.device)
+    variance, _ = torch.var_mean(x, dim=0)
+    assert [m.shape for m in variance.grad_fn._input_metadata] == [[3], [3]]
+
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.double(), x.sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            return g.float() + h
+
+    made = Both.apply(x)[0].grad_fn._input_metadata
+    assert [(m.shape, m.dtype) for m in made] == [([2, 3], torch.float64), ([], torch.float32)]
+    end = (x * x).grad_fn.next_functions[0][0]
+    assert [m.shape for m in end._input_metadata] == [[2, 3]]
+
+
+def test_nodes_tell_of_operands_that_they_do_not_keep() -> None:
+    x = torch.rand(3, requires_grad=True)
+    assert (x * 2).grad_fn._saved_self is None
+    for made in (x.sum(), x.view(3, 1), x[0], x.expand(2, 3)):
+        assert made.grad_fn._saved_self_sym_sizes == (3,)
+    for name in ("_saved_other", "_saved_nothing_sym_sizes", "_raw_saved_self"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(x.sum().grad_fn, name)

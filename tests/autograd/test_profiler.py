@@ -389,3 +389,41 @@ def test_blocks_that_graphs_enter_and_leave_by_operators() -> None:
     assert "aten::relu" in children["older"] and "aten::exp" not in children["older"]
     assert "aten::exp" in children["newer"] and "aten::relu" not in children["newer"]
     assert not any("_record_function" in name for name in children)
+
+
+@pytest.mark.parametrize(("kept", "counted"), [(False, 5), (True, 10)])
+def test_recordings_are_kept_together_if_asked(kept: bool, counted: int) -> None:
+    with torch.profiler.profile(
+        schedule=torch.profiler.schedule(wait=0, warmup=0, active=5, repeat=2), acc_events=kept
+    ) as prof:
+        for _ in range(12):
+            _ = torch.ones(3) + 1
+            prof.step()
+    events = prof.events()
+    assert sum(e.name == "aten::add" for e in events) == counted
+    assert [e.id for e in events] == list(range(len(events)))
+    assert prof.profiler.function_events is events
+
+
+def test_nested_operands_have_no_sizes() -> None:
+    x = torch.nested.nested_tensor([torch.rand(4, 5), torch.rand(3, 5)])
+    with torch.profiler.profile(record_shapes=True) as prof:
+        _ = torch.nn.functional.linear(x, torch.rand(2, 5))
+    (found,) = [e.input_shapes for e in prof.events() if e.name == "aten::linear"]
+    assert found[:2] == [[], [2, 5]]
+
+
+def test_labels_made_while_someone_looks() -> None:
+    label = importlib.import_module("jtorch._C._profiler")._RecordFunctionFast
+    x = torch.ones(2)
+    assert not legacy._is_profiler_enabled
+    with torch.profiler.profile(record_shapes=True) as prof:
+        assert legacy._is_profiler_enabled
+        with label("told", [x, 1], {"stream": 0}), label("alone"):
+            _ = x + x
+    assert not legacy._is_profiler_enabled
+    found = {e.name: (e.input_shapes, e.kwinputs) for e in prof.events()}
+    assert found["told"] == ([[2], []], {"stream": 0})
+    assert found["alone"] == ([], {})
+    with pytest.raises(RuntimeError, match="must be a string"):
+        label(1)

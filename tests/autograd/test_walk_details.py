@@ -1,6 +1,7 @@
 """What a walk tells programs: callbacks at its end, hooks of results without gradients, saved
 tensors, anomalies, tangents."""
 
+import importlib
 import itertools
 import threading
 import warnings
@@ -650,3 +651,30 @@ def test_a_leaf_that_stopped_to_require_grad_gets_none(stop, below):
     assert ran == ["hook", "after"]
     assert y.grad is not None
     assert y.grad.tolist() == [1, 1]
+
+
+def test_gradcheck_says_which_check_a_batch_failed():
+    class Alone(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return torch.tensor(g.tolist(), dtype=g.dtype)
+
+    x = torch.rand(2, dtype=torch.float64, requires_grad=True)
+    words = "failed while testing batched gradient"
+    with pytest.raises(RuntimeError, match=words):
+        torch.autograd.gradcheck(Alone.apply, (x,), check_batched_grad=True)
+
+
+def test_jacobians_by_differences_are_found_under_pytorchs_names():
+    module = importlib.import_module("jtorch.autograd.gradcheck")
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    y = torch.ones(1, dtype=torch.float64)
+    assert [list(module._iter_tensors(t, True)) for t in ([x, (y,)], "ab", 3)] == [[x], [], []]
+    ((found,),) = module._get_numerical_jacobian(lambda x, y: x * x + y, (x, y), eps=1e-6)
+    assert torch.allclose(found, torch.diag(2 * x.detach()))
+    with pytest.raises(ValueError, match="Expected output to be non-complex"):
+        module._get_numerical_jacobian(lambda x: x + 1j, (x,))

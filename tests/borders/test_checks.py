@@ -75,3 +75,17 @@ def test_streams_of_the_cpu() -> None:
     assert start.elapsed_time(end) >= 0
     with pytest.raises(ValueError, match="enable_timing"):
         event.elapsed_time(end)
+
+
+def test_streams_show_the_parts_that_they_were_made_of() -> None:
+    made = [torch.Stream(stream_id=n, device_index=2, device_type=1) for n in (1, 2, 1)]
+    assert (made[0].stream_id, made[0].device_index, made[0].device_type) == (1, 2, 1)
+    assert str(made[0].device) == "cuda:2"
+    assert made[0] == made[2] != made[1]
+    assert torch.Stream("cpu").device_type == 0
+    with pytest.raises(TypeError, match="together"):
+        torch.Stream(stream_id=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'foo'"):
+        torch.Stream(foo=1)
+    with pytest.raises(NotImplementedError, match="no such device"):
+        torch.Stream(stream_id=1, device_index=2, device_type=3)

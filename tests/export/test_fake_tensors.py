@@ -4,6 +4,7 @@ asks for data."""
 from __future__ import annotations
 
 import copy
+import operator
 
 import numpy as np
 import pytest
@@ -392,3 +393,14 @@ def test_masks_that_are_written_to_decide_no_size() -> None:
         x[x > 0] = 1.0
         assert tuple(x.index_put((x > 0,), torch.ones(())).shape) == (3, 4)
         assert x.index_put((x > 0,), torch.ones(())).stride() == (1, 3)
+
+
+def test_sizes_beside_floats_and_bits_of_sizes():
+    env = ShapeEnv()
+    (n,) = FakeTensorMode(shape_env=env).from_tensor(torch.ones(5)).shape
+    assert bool(n == 5.0) and not bool(n != 5.0) and not bool(n == 5.5) and bool(n != 5.5)
+    for other in (4.5, 5.0, 5.5, float("inf"), float("-inf"), float("nan")):
+        for sign in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+            assert bool(sign(n, other)) is sign(5, other)
+            assert bool(sign(other, n)) is sign(other, 5)
+    assert [int(m) for m in (n | 8, 2 | n, n ^ 1, 3 ^ n)] == [5 | 8, 2 | 5, 5 ^ 1, 3 ^ 5]

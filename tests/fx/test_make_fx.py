@@ -142,3 +142,27 @@ def test_gradients_of_branches_are_branches():
         for x in (ahead, back):
             for found, wanted in zip(graph(x), f(x), strict=True):
                 torch.testing.assert_close(found, wanted)
+
+
+def test_sizes_that_are_equal_in_the_example_may_be_symbols_of_their_own():
+    def sizes(x, y):
+        return x.shape[0], x.shape[1], y.shape[0]
+
+    given = torch.ones(3, 3), torch.ones(3)
+    others = torch.ones(4, 5), torch.ones(6)
+    assert make_fx(sizes, tracing_mode="symbolic")(*given)(*others) == (4, 4, 4)
+    with torch.fx.experimental._config.patch(use_duck_shape=False):
+        graph = make_fx(sizes, tracing_mode="symbolic")(*given)
+    assert graph(*others) == (4, 5, 6)
+
+
+def test_orders_of_products_and_dimensions_given_as_arguments_under_symbolic_sizes():
+    a, b, c, d = (torch.rand(n, n + 1) for n in range(5, 9))
+    for factors in ([a, b, c], [a, b, c, d]):
+        graph = make_fx(lambda *x: torch.linalg.multi_dot(x), tracing_mode="symbolic")(*factors)
+        assert torch.allclose(graph(*factors), torch.linalg.multi_dot(factors))
+    for f in (
+        lambda x, dim: torch.fft.fftshift(x, dim=(dim, 0)),
+        lambda x, dim: torch.masked.var(x, dim=dim),
+    ):
+        assert torch.allclose(make_fx(f, tracing_mode="symbolic")(a, -1)(a, -1), f(a, -1))

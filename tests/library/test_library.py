@@ -610,3 +610,50 @@ def test_operators_of_pytorch_get_other_kernels() -> None:
             torch.library.Library("aten", "IMPL").impl(name, lambda *a: a[0], key)
     with pytest.raises(RuntimeError, match="Could not find schema for aten::nosuch"):
         torch.library.Library("aten", "IMPL").impl("nosuch", lambda x: x, "CPU")
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("f(Tensor x -> Tensor", ("expected ) but found 'arrow' here:\nf(Tensor x -> Tensor\n"
+         "           ~~ <--- HERE\n")),
+        ("f(Tensor x)", "expected arrow but found 'eof' here:\nf(Tensor x)"),
+        ("f", "Tried to parse a function schema but only the operator name was given"),
+        ("f(Tensor x) -> ", "expected ident but found 'eof' here:\nf(Tensor x) -> "),
+        ("f(Tensor) -> Tensor", ("expected ident but found ')' here:\nf(Tensor) -> Tensor\n"
+         "        ~ <--- HERE\n")),
+        ("f(Tensor x,) -> Tensor", ("expected ident but found ')' here:\nf(Tensor x,) -> Tensor\n"
+         "           ~ <--- HERE\n")),
+        ("f(Tensor x) -> Tensor y z", ("expected eof but found 'ident' here:\n"
+         "f(Tensor x) -> Tensor y z\n                        ~ <--- HERE\n")),
+        ("(Tensor x) -> Tensor", ("expected ident but found '(' here:\n(Tensor x) -> Tensor\n"
+         "~ <--- HERE\n")),
+    ],
+)  # fmt: skip
+def test_what_is_no_schema_is_refused_where_it_ends_to_be_one(schema: str, words: str) -> None:
+    lib = library.Library("tests_malformed", "FRAGMENT")
+    with pytest.raises(RuntimeError) as error:
+        lib.define(schema)
+    assert str(error.value) == words
+    assert not hasattr(torch.ops.tests_malformed, "f")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "a.b(Tensor(a!) x, Tensor[]? y=None, *, int[2] n=[1, -2], float f=1e-5) -> Tensor(a!)",
+        "b(Tensor(a|b) x, str s='a, (b', bool[3] m, ScalarType? d=None) -> (Tensor y, Tensor(a) z)",
+        "c() -> ()", "d(Tensor(a -> *) x, Dict(str, Tensor) t, float g=inf) -> Tensor(a)[]",
+        "e(Tensor x, float a=-1.5, float b=.5, Device d='cpu', int m=Mean)->Tensor",
+    ],
+)  # fmt: skip
+def test_forms_of_schemas(schema: str) -> None:
+    from jtorch.library.texts import check_form
+
+    check_form(schema)
+
+
+def test_kernels_for_devices_that_there_are_not() -> None:
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
+        library.impl("tests_nowhere::f", "somethingsomething")
+    library.impl("tests_nowhere::f", ("cpu", "CompositeImplicitAutograd", "default"))

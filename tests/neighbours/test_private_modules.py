@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import subprocess
 import sys
 import warnings
@@ -329,3 +330,28 @@ def test_functions_of_a_public_module_by_their_bound_names(name):
     ):
         with pytest.raises(AttributeError, match=absent):
             getattr(bound, absent)
+
+
+def test_copies_for_a_compiler_are_leaves_with_gradients_of_their_own():
+    x = torch.rand(2, 3).t().requires_grad_()
+    x.grad = torch.ones(3, 2)
+    made = torch._dynamo.utils.clone_input(x)
+    assert made.is_leaf and made.requires_grad and made.stride() == x.stride()
+    assert torch.equal(made, x) and made.data_ptr() != x.data_ptr()
+    assert torch.equal(made.grad, x.grad) and made.grad is not x.grad
+    assert torch._dynamo.utils.clone_input(x, dtype=torch.float64).dtype is torch.float64
+
+
+def test_answers_of_a_package_without_pytorchs_compiler():
+    assert torch._dynamo.config.compiled_autograd is False
+    inner = importlib.import_module("jtorch._utils_internal")
+    assert inner.get_file_path_2("a", "b.txt") == os.path.join("a", "b.txt")
+    assert not torch._utils._is_privateuse1_backend_available()
+    assert torch._C._get_cpu_capability() == torch.backends.cpu.get_cpu_capability()
+    utils = importlib.import_module("jtorch._inductor.utils")
+    assert "cuda" in utils.GPU_TYPES and utils.get_gpu_type() in utils.GPU_TYPES
+    settings = importlib.import_module("jtorch._functorch.config")
+    compiles = importlib.import_module("jtorch._src.neighbours.beside.functorch.compile")
+    assert compiles.config is settings
+    kinds = importlib.import_module("jtorch._C._functorch").TransformType
+    assert [k.name for k in kinds] == ["Torch", "Vmap", "Grad", "Jvp", "Functionalize"]

@@ -103,3 +103,12 @@ def test_causal_biases() -> None:
             got.detach().numpy(), formula(q, k, k, None, mask).detach().numpy(), atol=1e-6
         )
         assert made._materialize().tolist() == mask.tolist()
+
+
+def test_an_empty_mask_hides_nothing():
+    q, k = torch.rand(1, 2, 5, 4), torch.rand(1, 2, 7, 4)
+    mask = flex._create_empty_block_mask(q, k)
+    assert mask.seq_lengths == (1, 1)
+    assert mask.kv_num_blocks.tolist() == [[[1]]]
+    want = flex.flex_attention(q, k, k)
+    assert torch.equal(flex.flex_attention(q, k, k, block_mask=mask), want)

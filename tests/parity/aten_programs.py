@@ -664,4 +664,7 @@ A.nanmean(d.x)
 A.isclose(d.x, d.x2)
 A.meshgrid([d.v2, d.v3])[0]
 A.upsample_nearest2d.vec(d.img, None, [2.0, 2.0])
+A._upsample_nearest_exact2d.vec(d.img, None, [1.5, 2.0])
+A._upsample_bilinear2d_aa.vec(d.img, None, False, [0.5, 0.75])
+A._upsample_bicubic2d_aa(d.img, [3, 2], True)
 """.splitlines()

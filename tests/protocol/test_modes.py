@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+import jtorch
 from jtorch import dispatch
 from jtorch._src.protocol.overridable import specialise
 from jtorch.dispatch import ACTIVE, TorchFunctionMode
@@ -216,3 +217,47 @@ def test_generator_suspended_inside_a_mode():
 def test_leaving_a_mode_that_was_not_entered():
     with pytest.raises(RuntimeError, match="has not entered it"):
         Log([]).__exit__(None, None, None)
+
+
+def test_stacks_of_modes_are_looked_at_place_by_place():
+    _C = jtorch._C
+    a, b = Log([]), Log([])
+    assert _C._len_torch_function_stack() == 0
+    with a, b:
+        assert [_C._get_function_stack_at(i) for i in range(2)] == [a, b]
+        assert _C._pop_torch_function_stack() is b
+        _C._push_on_torch_function_stack(b)
+        assert _C._len_torch_function_stack() == 2
+    for place in (0, -1):
+        with pytest.raises(RuntimeError, match="Tried to get stack at idx that's too big"):
+            _C._get_function_stack_at(place)
+        with pytest.raises(RuntimeError, match="Tried to get stack at idx that's too big"):
+            _C._get_dispatch_stack_at(place)
+    with pytest.raises(RuntimeError, match="empty mode stack"):
+        _C._pop_torch_function_stack()
+    with (mode := jtorch.utils._python_dispatch.BaseTorchDispatchMode()):
+        assert _C._len_torch_dispatch_stack() == 1
+        assert _C._get_dispatch_stack_at(0) is mode
+
+
+def test_who_is_asked_is_told_and_set():
+    _C = jtorch._C
+    states = _C._TorchFunctionState
+    assert [int(s) for s in states] == [0, 1, 2]
+    assert str(states.ENABLED) == "_TorchFunctionState.ENABLED"
+    assert repr(states.ALL_DISABLED) == "<_TorchFunctionState.ALL_DISABLED: 2>"
+    assert _C._get_torch_function_state() == states.ENABLED
+    with _C.DisableTorchFunctionSubclass():
+        assert _C._get_torch_function_state() == states.SUBCLASSES_DISABLED
+        _C._set_torch_function_state(states.ENABLED)
+        assert _C._is_torch_function_enabled()
+    _C._set_torch_function_state(states.ALL_DISABLED)
+    try:
+        add, log = make(), Log([])
+        with log:
+            add(1, 1)
+        assert log.log == []
+    finally:
+        _C._set_torch_function_state(states.ENABLED)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        _C._set_torch_function_state(1)

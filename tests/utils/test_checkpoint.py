@@ -124,3 +124,23 @@ def test_arguments_from_inference_mode_are_refused() -> None:
         checkpoint(lambda v: v * 2, x, use_reentrant=False)
     with torch.no_grad():
         assert checkpoint(lambda v: v * 2, x, use_reentrant=False).tolist() == [2, 2, 2]
+
+
+def test_reentrant_checkpoints_are_refused_where_only_some_gradients_are_wanted():
+    w = torch.ones(2, requires_grad=True)
+    x = torch.ones(2, requires_grad=True)
+    for walk in (
+        lambda y: torch.autograd.grad(y, x),
+        lambda y: y.backward(inputs=[x]),
+    ):
+        y = checkpoint(lambda x: (x * w).sin(), x, use_reentrant=True).sum()
+        with pytest.raises(RuntimeError, match=r"torch\.utils\.checkpoint is incompatible"):
+            walk(y)
+        assert w.grad is None and torch.autograd._is_checkpoint_valid()
+    checkpoint(lambda x: (x * w).sin(), x, use_reentrant=True).sum().backward()
+    assert w.grad is not None
+    # nested: the inner pass, for all, runs within one for some
+    y = checkpoint(
+        lambda x: checkpoint(torch.sin, x, use_reentrant=True), x, use_reentrant=True
+    ).sum()
+    y.backward()

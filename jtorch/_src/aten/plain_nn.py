@@ -520,6 +520,8 @@ def constant_pad_nd(self: Tensor, pad: Any, value: object = 0) -> Any:
 def _upsample(name: str, mode: str, n: int, aligned: bool) -> None:
     def forward(self: Tensor, output_size: list[object], *rest: object) -> Tensor:
         options: Keywords = {"align_corners": rest[0]} if aligned else {}
+        if name.endswith("_aa"):
+            options["antialias"] = True
         scales = rest[1:] if aligned else rest
         given = [s for s in scales if s is not None]
         # A scale that is given takes part in the arithmetic, as in the public function.
@@ -551,6 +553,8 @@ for _name, _mode, _n, _aligned in (
     ("_upsample_nearest_exact1d", "nearest-exact", 1, False),
     ("_upsample_nearest_exact2d", "nearest-exact", 2, False),
     ("_upsample_nearest_exact3d", "nearest-exact", 3, False),
+    ("_upsample_bilinear2d_aa", "bilinear", 2, True),
+    ("_upsample_bicubic2d_aa", "bicubic", 2, True),
 ):  # fmt: skip
     _upsample(_name, _mode, _n, _aligned)
 

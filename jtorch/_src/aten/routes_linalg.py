@@ -11,6 +11,9 @@ from ...core import Tensor
 from ..bind.everything import FFT, L, T
 from ..engine import Transformed
 from ..facts import dtypes
+from ..facts.size import SymInt
+from ..ops._sizes import fewer
+from ..tensor.shape_env import visible
 from .calling import requires_grad
 from .functions import route
 from .overloads import aten
@@ -403,10 +406,10 @@ def _chain(tensors: Sequence[Any]) -> object:
         return NotImplemented
     a, b, c = tensors
     (p, q), (r, s) = a._aval.shape, c._aval.shape
-    if (p * q * r) + (p * r * s) <= (q * r * s) + (p * q * s):
-        out = A.mm.default(A.mm.default(a, b), c)
-    else:
+    if fewer(q * r * s + p * q * s, p * q * r + p * r * s):
         out = A.mm.default(a, A.mm.default(b, c))
+    else:
+        out = A.mm.default(A.mm.default(a, b), c)
     return A.view.default(out, [p, s])
 
 
@@ -617,13 +620,12 @@ for _name in ("fft", "ifft", "rfft", "irfft"):
 
 def _shift(name: str, extra: int) -> None:
     def shift(input: Tensor, dim: Any = None) -> object:
-        dims = (
-            list(range(input._aval.ndim))
-            if dim is None
-            else [dim]
-            if isinstance(dim, int)
-            else list(dim)
-        )
+        given: Any = visible(dim)  # which becomes a guard where it is a symbol
+        if given is None:
+            given = range(input._aval.ndim)
+        elif isinstance(given, (int, SymInt)):
+            given = [given]
+        dims = [int(d) for d in given]
         return A.roll.default(input, [(input._aval.shape[d] + extra) // 2 for d in dims], dims)
 
     route(f"fft.{name}")(shift)

@@ -4,7 +4,7 @@ writes them with."""
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from ...core import Tensor
@@ -19,10 +19,6 @@ from .overloads import aten
 from .routes_nn import _reduced, pairwise_distance
 from .routes_shape import meshgrid, reshape
 from .routes_tensor import is_wrapper
-
-if TYPE_CHECKING:
-    from ..engine.sized import Sized
-
 
 A = aten
 
@@ -258,21 +254,3 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     powers = A.cumprod.default(wide, -1)
     ones = A.new_ones.default(powers, [*x._aval.shape, 1])
     return A.cat.default([ones, powers], -1)
-
-
-@route(L.multi_dot)
-def multi_dot(tensors: Sized, *, out: object = None) -> Tensor:
-    """The product of two or three matrices, in the cheaper order."""
-    if out is not None or len(tensors) not in (2, 3) or any(t._aval.ndim != 2 for t in tensors):
-        return NotImplemented
-    a, b, *rest = tensors
-    if not rest:
-        made = A.mm.default(a, b)
-    else:
-        (m, k), (_, n), c = a._aval.shape, b._aval.shape, rest[0]
-        last = c._aval.shape[1]
-        if m * n * (k + last) < k * last * (m + n):
-            made = A.mm.default(A.mm.default(a, b), c)
-        else:
-            made = A.mm.default(a, A.mm.default(b, c))
-    return A.view.default(made, list(made._aval.shape))

@@ -597,8 +597,12 @@ def interpolate(
             input, _ints(size, n)
         )
     name = names.get((mode, n))
-    if name is None or antialias or (size is None) == (scale_factor is None):
+    if name is None or (size is None) == (scale_factor is None):
         return NotImplemented
+    if antialias:
+        if mode not in ("bilinear", "bicubic"):
+            return NotImplemented
+        name = f"_{name}_aa"
     if recompute_scale_factor:
         if scale_factor is None:
             return NotImplemented

@@ -26,7 +26,7 @@ from .routes_shape import size_of, split
 from .schema import texts
 
 if TYPE_CHECKING:
-    from ..facts.kinds import Decorator, Values
+    from ..facts.kinds import Decorator, Keywords, Values
     from ..tensor.symbols import Float
 
 
@@ -106,9 +106,10 @@ def _nll_loss(
 
 def _upsampling(name: str, mode: str) -> None:
     interpolate = F.interpolate
-    aligns = mode != "nearest"
+    aligns = not mode.startswith("nearest")
+    smooth = {"antialias": True} if name.endswith("_aa") else {}
 
-    @kernel(getattr(A, f"upsample_{name}").vec)
+    @kernel(getattr(A, name).vec)
     def run(
         input: Tensor,
         output_size: list[object] | None,
@@ -119,14 +120,18 @@ def _upsampling(name: str, mode: str) -> None:
         if aligns and more:
             align_corners, more = more[0], more[1:]
         factors = more[0] if more else scale_factors
-        named = {"align_corners": align_corners} if aligns else {}
+        named: Keywords = {"align_corners": align_corners, **smooth} if aligns else {}
         size = None if output_size is None else tuple(output_size)
         return interpolate(input, size, None if factors is None else tuple(factors), mode, **named)
 
 
 for _name, _mode in {
-    "nearest1d": "nearest", "nearest2d": "nearest", "nearest3d": "nearest", "linear1d": "linear",
-    "bilinear2d": "bilinear", "trilinear3d": "trilinear", "bicubic2d": "bicubic",
+    "upsample_nearest1d": "nearest", "upsample_nearest2d": "nearest",
+    "upsample_nearest3d": "nearest", "upsample_linear1d": "linear",
+    "upsample_bilinear2d": "bilinear", "upsample_trilinear3d": "trilinear",
+    "upsample_bicubic2d": "bicubic", "_upsample_nearest_exact1d": "nearest-exact",
+    "_upsample_nearest_exact2d": "nearest-exact", "_upsample_nearest_exact3d": "nearest-exact",
+    "_upsample_bilinear2d_aa": "bilinear", "_upsample_bicubic2d_aa": "bicubic",
 }.items():  # fmt: skip
     _upsampling(_name, _mode)
 
@@ -410,24 +415,23 @@ def _interpolate(
     antialias: bool = False,
 ) -> object:  # fmt: skip
     n = input._aval.ndim - 2
-    names = {("nearest", 1): "nearest1d", ("nearest", 2): "nearest2d", ("nearest", 3): "nearest3d",
-             ("linear", 1): "linear1d",
-             ("bilinear", 2): "bilinear2d", ("trilinear", 3): "trilinear3d",
-             ("bicubic", 2): "bicubic2d"}  # fmt: skip
+    names = {("nearest", 1): "upsample_nearest1d", ("nearest", 2): "upsample_nearest2d",
+             ("nearest", 3): "upsample_nearest3d", ("linear", 1): "upsample_linear1d",
+             ("bilinear", 2): "upsample_bilinear2d", ("trilinear", 3): "upsample_trilinear3d",
+             ("bicubic", 2): "upsample_bicubic2d",
+             **{("nearest-exact", d): f"_upsample_nearest_exact{d}d" for d in (1, 2, 3)},
+             }  # fmt: skip
     name = names.get((mode, n))
-    if (
-        name is None
-        or antialias
-        or recompute_scale_factor
-        or "vec" not in texts().get(f"upsample_{name}", ())
-    ):
+    if name is not None and antialias:
+        name = f"_{name}_aa" if mode in ("bilinear", "bicubic") else None
+    if name is None or recompute_scale_factor or "vec" not in texts().get(name, ()):
         return NotImplemented
     wanted = None if size is None else _list(size, n)
     factors = None if scale_factor is None else [float(s) for s in _list(scale_factor, n)]
-    overload = getattr(A, f"upsample_{name}").vec
+    overload = getattr(A, name).vec
     return (
         overload(input, wanted, factors)
-        if mode == "nearest"
+        if mode.startswith("nearest")
         else overload(input, wanted, bool(align_corners), factors)
     )
 

@@ -18,6 +18,7 @@ from ..engine import Aval
 from ..facts import devices
 from ..facts.layouts import is_dense, suggests_channels_last
 from ..facts.size import Size
+from ..tensor.shape_env import visible
 from ..tensor.symbols import exact
 from .calling import dispatched
 from .kernels import kernel
@@ -193,7 +194,7 @@ class Asked:
     @property
     def torch_size(self) -> object:
         """The sizes, as programs see them."""
-        return Size(self.shape)
+        return Size(visible(self.shape))
 
     @property
     def ndim(self) -> int:

@@ -8,6 +8,10 @@ from typing import Any
 from ...cuda.streams import Event as _Moment
 from ...cuda.streams import _wait
 from ..facts import devices as _devices
+from ..facts.errors import not_offered
+
+#: The kinds of devices that are here, with PyTorch's numbers for them.
+_TYPES = {"cpu": 0, "cuda": 1, "xla": 9, "meta": 14}
 
 
 def _device_of(device: object) -> _devices.device:
@@ -20,12 +24,47 @@ def _device_of(device: object) -> _devices.device:
 
 class Stream:
     """The order in which a device works. There is one to the eye of a program: XLA orders its work
-    itself."""
+    itself.
 
-    def __init__(self, device: Any = None, *, priority: int = 0, **options: object) -> None:
-        self.device = _device_of(device)
+    Args:
+        device: that whose work is meant; the accelerator's otherwise, or the CPU's.
+        stream_id, device_index, device_type: all three, without ``device``: the parts of a stream
+            that a program has been told of, which it shows again. Streams are distinguished by
+            them, work is not.
+
+    Raises:
+        TypeError: for only some of the three.
+        NotImplementedError: for a ``device_type`` whose kind of device is not here.
+    """
+
+    def __init__(
+        self,
+        device: Any = None,
+        *,
+        priority: int = 0,
+        stream_id: int | None = None,
+        device_index: int | None = None,
+        device_type: int | None = None,
+    ) -> None:
+        if stream_id is None and device_index is None and device_type is None:
+            self.device = _device_of(device)
+        elif device is not None or stream_id is None or device_index is None or device_type is None:
+            raise TypeError(
+                "Stream() takes stream_id, device_index and device_type together, and without "
+                "device"
+            )
+        elif device_type not in _TYPES.values():
+            raise not_offered(f"Stream(device_type={device_type})", "there is no such device here")
+        else:
+            kind = next(k for k, number in _TYPES.items() if number == device_type)
+            self.device = _devices.device(kind, device_index)
         self.priority = priority
-        self.stream_id = 0
+        self.stream_id = stream_id or 0
+
+    @property
+    def device_type(self) -> int:
+        """PyTorch's number for the device's kind."""
+        return _TYPES[self.device.type]
 
     @property
     def device_index(self) -> int:
@@ -60,7 +99,11 @@ class Stream:
         pass
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and other.device == self.device
+        return (
+            isinstance(other, Stream)
+            and other.device == self.device
+            and other.stream_id == self.stream_id
+        )
 
     def __hash__(self) -> int:
         return hash((self.device.type, self.device_index, self.stream_id))

@@ -617,3 +617,19 @@ derivative(
         )
     ),
 )
+derivative(
+    A._upsample_bilinear2d_aa,
+    self=lambda g, self_, output_size, align_corners, scales_h, scales_w: (
+        A._upsample_bilinear2d_aa_backward.default(
+            g, output_size, self_.shape, align_corners, scales_h, scales_w
+        )
+    ),
+)
+derivative(
+    A._upsample_bicubic2d_aa,
+    self=lambda g, self_, output_size, align_corners, scales_h, scales_w: (
+        A._upsample_bicubic2d_aa_backward.default(
+            g, output_size, self_.shape, align_corners, scales_h, scales_w
+        )
+    ),
+)

@@ -17,6 +17,7 @@ from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._matrix import check_dot, cpp_name, product
 from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
+from ._sizes import fewer
 from ._whole import whole_product
 
 if TYPE_CHECKING:
@@ -262,12 +263,10 @@ def _splits(sizes: list[int]) -> dict[tuple[int, int], int]:
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            costs = [
-                cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
-                for k in range(i, j)
-            ]
-            cost[i, j] = min(costs)
-            split[i, j] = i + costs.index(cost[i, j])
+            for k in range(i, j):
+                found = cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
+                if k == i or fewer(found, cost[i, j]):
+                    cost[i, j], split[i, j] = found, k
     return split
 
 

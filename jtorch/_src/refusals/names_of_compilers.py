@@ -137,7 +137,7 @@ LINES: dict[str, str] = {
         _inductor.standalone_compile: CompiledArtifact standalone_compile
         _inductor.test_operators: Realize realize
         _inductor.utils: clear_inductor_caches clear_on_fresh_inductor_cache
-            do_bench_using_profiling get_gpu_type is_big_gpu is_gpu
+            do_bench_using_profiling is_big_gpu is_gpu
             is_view run_and_get_code run_and_get_graph_lowering run_and_get_kernels
             run_and_get_triton_code run_fw_bw_and_get_code use_triton_template
         _inductor.virtualized: NullHandler OpsValue OpsWrapper V Virtualized ops

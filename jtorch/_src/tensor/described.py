@@ -12,6 +12,7 @@ from ..facts.layouts import contiguous_format, contiguous_strides, in_format
 from ..facts.layouts import is_contiguous as in_row_major_order
 from ..facts.size import Size
 from .aliases import alias_of, start_of
+from .shape_env import visible
 
 if TYPE_CHECKING:
     from ...core import Tensor
@@ -114,7 +115,9 @@ def numel(self: Tensor) -> int:
         >>> torch.zeros(2, 3).numel()
         6
     """
-    return self._aval.size
+    found = self._aval.size
+    al = self._al
+    return visible(found) if al is not None and al.asks else found
 
 
 nelement = numel

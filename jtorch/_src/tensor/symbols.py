@@ -289,6 +289,18 @@ def _masked(self: Sym, mask: object) -> object:
     return sum(((self // 2**i) % 2 * 2**i for i in range(mask.bit_length()) if mask >> i & 1), 0)
 
 
+def _joined(self: Sym, mask: Any) -> object:
+    """The bits that are set in a size or in a number."""
+    both: Any = _masked(self, mask)
+    return both if both is NotImplemented else self + mask - both
+
+
+def _toggled(self: Sym, mask: Any) -> object:
+    """The bits that are set in a size or in a number, and not in both."""
+    both: Any = _masked(self, mask)
+    return both if both is NotImplemented else self + mask - both * 2
+
+
 def _shifted(self: Sym, by: object) -> object:
     return self * 2**by if type(by) is int and by >= 0 else NotImplemented
 
@@ -298,6 +310,8 @@ def _shifted_down(self: Sym, by: object) -> object:
 
 
 Sym.__and__ = Sym.__rand__ = _masked
+Sym.__or__ = Sym.__ror__ = _joined
+Sym.__xor__ = Sym.__rxor__ = _toggled
 Sym.__lshift__, Sym.__rshift__ = _shifted, _shifted_down
 
 
@@ -335,9 +349,16 @@ Sym.__sym_min__ = lambda self, other: self.env.wrap(jax.core.min_dim(self.expr, 
 def _comparison(
     name: str, sign: str, run: Callable[..., object], sure: Callable[[Any], bool]
 ) -> None:
-    def method(self: Sym, other: Sym | int) -> Any:
-        if isinstance(other, float) and other in (float("inf"), float("-inf")):
-            return run(0, other)
+    def method(self: Sym, other: Sym | float) -> Any:
+        if isinstance(other, float):
+            if not math.isfinite(other):
+                return run(0, other)
+            if other.is_integer():
+                other = int(other)
+            elif sign in ("==", "!="):
+                return sign == "!="
+            else:  # the whole number next to it that decides alike
+                other = math.floor(other) if sign in ("<=", ">") else math.ceil(other)
         if type(other) is not Sym and not isinstance(other, int):
             return NotImplemented
         against = exact(other)

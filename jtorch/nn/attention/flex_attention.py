@@ -26,6 +26,8 @@ __all__ = ["BlockMask", "flex_attention", "AuxOutput", "AuxRequest", "FlexKernel
            "and_masks", "noop_mask"]  # fmt: skip
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
+#: The size of a block that is everything.
+_LARGE_SPARSE_BLOCK_SIZE = 1 << 30
 _score_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 _mask_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
@@ -391,6 +393,16 @@ def create_block_mask(
     )
 
 
+def _create_empty_block_mask(query: Tensor, key: Tensor) -> BlockMask:  # noqa: ARG001
+    """A ``BlockMask`` of one block that is all queries and keys, and hides nothing."""
+    return BlockMask.from_kv_blocks(
+        torch.ones(1, 1, 1, dtype=torch.int32, device=query.device),
+        torch.zeros(1, 1, 1, 1, dtype=torch.int32, device=query.device),
+        BLOCK_SIZE=_LARGE_SPARSE_BLOCK_SIZE,
+        seq_lengths=(1, 1),
+    )
+
+
 def _check(
     query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | None, enable_gqa: bool
 ) -> None:
@@ -424,7 +436,7 @@ def _check(
                 f"to have the same batch size, but got Bq={query.size(0)}, Bkv={key.size(0)}, "
                 f"B_block_mask={block_mask.kv_num_blocks.size(0)}."
             )
-    if block_mask is None:
+    if block_mask is None or block_mask.BLOCK_SIZE == (_LARGE_SPARSE_BLOCK_SIZE,) * 2:
         return
     q_len, kv_len = query.size(-2), key.size(-2)
     mask_q, mask_kv = block_mask.shape[-2:]

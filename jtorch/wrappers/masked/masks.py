@@ -30,7 +30,8 @@ def canonical_dim(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]
         return tuple(range(ndim))
     ndim = max(ndim, 1)
     found: list[int] = []
-    for d in (dim,) if isinstance(dim, int) else dim:
+    # a symbol of a trace stands for the number of its example, which becomes a guard
+    for d in map(int, (dim,) if isinstance(dim, (int, torch.SymInt)) else dim):
         if d in found:
             raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
         if not -ndim <= d < ndim:

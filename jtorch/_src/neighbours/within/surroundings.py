@@ -9,7 +9,8 @@ import jtorch
 from jtorch import classes as classes
 
 __all__ = [
-    "classes", "get_file_path", "get_writable_path", "is_fb_unit_test", "is_fbcode", "is_prod",
+    "classes", "get_file_path", "get_file_path_2", "get_writable_path", "is_fb_unit_test",
+    "is_fbcode", "is_prod",
     "justknobs_check", "justknobs_getval_int", "log_torchscript_usage",
     "prepare_multiprocessing_environment", "resolve_library_path", "signpost_event",
 ]  # fmt: skip
@@ -38,6 +39,11 @@ def is_fb_unit_test() -> bool:
 def get_file_path(*path_components: str) -> str:
     """The path of a file below the package."""
     return str(Path(jtorch.__file__).parent.joinpath(*path_components))
+
+
+def get_file_path_2(*path_components: str) -> str:
+    """The path that the components make."""
+    return str(Path(*path_components))
 
 
 def get_writable_path(path: str) -> str:

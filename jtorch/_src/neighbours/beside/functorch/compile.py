@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jtorch._functorch import config as config
 from jtorch._functorch.aot_autograd import aot_function as aot_function
 from jtorch._functorch.aot_autograd import aot_module as aot_module
 from jtorch._functorch.aot_autograd import aot_module_simplified as aot_module_simplified
