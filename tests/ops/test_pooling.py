@@ -96,3 +96,11 @@ def test_what_windows_share_is_made_once(case: str) -> None:
         assert "optimization_barrier" in str(
             jax.make_jaxpr(lambda x, taken=taken: taken(x, win))(x)
         )
+
+
+def test_the_last_place_outside_an_unpooled_tensor_is_named() -> None:
+    x, places = torch.zeros(1, 1, 4), torch.tensor([[[0, 9, 8, 3]]])
+    with pytest.raises(RuntimeError, match=r"invalid max index: 8 \("):
+        torch.nn.functional.max_unpool1d(x, places, 2)
+    with pytest.raises(RuntimeError, match=r"invalid max index: -1 \("):
+        torch.nn.functional.max_unpool1d(x, places - 9 * (places == 8), 2)

@@ -120,11 +120,12 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
         return jnp.zeros((*lead, *size), input.dtype)
     volume = "x".join(map(str, size if n > 1 else (*size, 1)))
     guard_range(
-        indices,
+        jnp.flip(indices),  # torch names the last
         0,
         total - 1,
         RuntimeError,
         f"Found an invalid max index: {{}} (output volumes are of size {volume})",
+        of=indices,
     )
     planes, count = math.prod(lead), math.prod(input.shape[-n:])
     rows = jnp.arange(planes, dtype=np.int64)[:, None]
