@@ -97,6 +97,10 @@ def sparse_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
             f"mat1 and mat2 shapes cannot be multiplied ({a._dims[0]}x{a._dims[1]} and "
             f"{b._dims[0]}x{b._dims[1]})"
         )
+    if a._kind is b._kind is layouts.sparse_coo and a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"mat1 dtype {a.dtype.scalar_name} does not match mat2 dtype {b.dtype.scalar_name}"
+        )
     _same_dtype(a, b)
     x = coalesce(compressed_to_coo(a) if a._kind in COMPRESSED else a)
     y = coalesce(compressed_to_coo(b) if b._kind in COMPRESSED else b)
