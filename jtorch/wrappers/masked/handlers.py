@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jtorch as torch
 from jtorch import Tensor
@@ -120,7 +120,7 @@ def _of_operator(func: Any) -> Any:
     return TABLE.get(getattr(Tensor, name, None)) or TABLE.get(getattr(torch, name, None))
 
 
-def _decline(cls: type, func: Callable[..., object]) -> None:
+def _decline(cls: type, func: Callable[..., object]) -> NoReturn:
     operator = _operator_name(func)
     warnings.warn(
         f"{operator.split('.')[1]} is not implemented for MaskedTensor: what it should do with "
