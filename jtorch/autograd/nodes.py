@@ -162,7 +162,11 @@ class Shown:
             elif entry == "T":
                 i, (e, aval) = next(operands)
                 found.append((e, aval.differentiable or p.name not in _UNCOUNTED, i))
-            elif p.kind == TENSOR_OR_NUMBER and op.family == "binary":
+            elif p.kind == TENSOR_OR_NUMBER and (
+                op.wraps_numbers
+                if isinstance(op.wraps_numbers, bool)
+                else p.name in op.wraps_numbers
+            ):
                 found.append((None, True, None))
             names += [p.name] * (len(found) - len(names))
         if op.counts:

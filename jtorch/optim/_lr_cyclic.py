@@ -284,6 +284,8 @@ class OneCycleLR(_CyclesMomentum):
         return math.prod(given.values())
 
     def _anneal_func(self, start: float, end: float, pct: float) -> Any:
+        if "_anneal_func_type" not in self.__dict__:  # a state of old files holds the function
+            return self.__dict__["anneal_func"](start, end, pct)
         return (self._annealing_cos if self._anneal_func_type == "cos" else self._annealing_linear)(
             start, end, pct
         )

@@ -59,7 +59,11 @@ def _moved(t: SparseTensor, values: Tensor) -> SparseTensor:
     if values is t._vals:
         return t
     device = values.device
-    return make(t._kind, tuple(i.to(device) for i in t._at), values, t._dims, t._sorted)
+    at = tuple(i.to(device) for i in t._at)
+    if device.type == "meta" and t.device.type != "meta":  # no elements: none are known there
+        axis = batch_dims(t) if t._kind in COMPRESSED else 0
+        at, values = (*at[:-1], at[-1].narrow(-1, 0, 0)), values.narrow(axis, 0, 0)
+    return make(t._kind, at, values, t._dims, t._sorted)
 
 
 @sparse_op("to")

@@ -97,6 +97,10 @@ def sparse_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
             f"mat1 and mat2 shapes cannot be multiplied ({a._dims[0]}x{a._dims[1]} and "
             f"{b._dims[0]}x{b._dims[1]})"
         )
+    if a._kind is b._kind is layouts.sparse_coo and a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"mat1 dtype {a.dtype.scalar_name} does not match mat2 dtype {b.dtype.scalar_name}"
+        )
     _same_dtype(a, b)
     x = coalesce(compressed_to_coo(a) if a._kind in COMPRESSED else a)
     y = coalesce(compressed_to_coo(b) if b._kind in COMPRESSED else b)
@@ -157,6 +161,48 @@ def mv(input: SparseTensor, vec: Tensor, *, out: object = None) -> Tensor:
     if input._dims[-1] != vec.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
     return named(times_dense(input, vec.unsqueeze(1)).squeeze(1), "MvBackward0")
+
+
+@sparse_op("addmv")
+def addmv(
+    input: Tensor,
+    mat: Tensor,
+    vec: Tensor,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)`` of a compressed matrix; ``input`` plays no part if
+    ``beta`` is 0."""
+    if not isinstance(mat, SparseTensor) or mat._kind is layouts.sparse_coo:
+        odd = next(t for t in (mat, input, vec) if isinstance(t, SparseTensor))
+        raise could_not_run("addmv" if out is None else "addmv.out", odd)
+    rows, columns = mat._dims
+    if columns != vec.shape[0] or (input.dim() and input.shape[0] not in (1, rows)):
+        given = input.shape[0] if input.dim() else rows
+        raise RuntimeError(
+            f"size mismatch, got input ({given}), mat ({rows}x{columns}), vec ({vec.shape[0]})"
+        )
+    if not input.dtype is mat.dtype is vec.dtype:
+        names = [t.dtype.scalar_name for t in (input, mat, vec)]
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got "
+            f"{names[0]}, {names[1]}, and {names[2]}"
+        )
+    if mat._kind is layouts.sparse_bsc:
+        raise RuntimeError("torch.addmv: operation not supported for mat with SparseBsc layout")
+    found = times_dense(mat, vec.unsqueeze(1)).squeeze(1)
+    found = found if alpha == 1 else found * alpha
+    if beta != 0:
+        found = torch.add(found, input, alpha=beta)
+    return named(found, "AddmvBackward0") if out is None else torch.mul(found, 1, out=out)
+
+
+@sparse_op("addmv_")
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """In-place form of ``addmv``."""
+    return input.copy_(addmv(input, mat, vec, beta=beta, alpha=alpha))
 
 
 @sparse_op("matmul", "__rmatmul__", "linalg.matmul")
@@ -226,7 +272,7 @@ def sparse_addmm(
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: int = 1, alpha: int = 1, out: object = None
 ) -> Tensor:
-    """``beta * input + alpha * (mat1 @ mat2)``."""
+    """``beta * input + alpha * (mat1 @ mat2)``; ``input`` plays no part if ``beta`` is 0."""
     sparse = next(t for t in (input, mat1, mat2) if isinstance(t, SparseTensor))
     if out is not None:
         raise could_not_run("addmm.out", sparse)
@@ -241,9 +287,11 @@ def addmm(
             "addmm: computation on CPU is not implemented for Strided + Sparse @ Sparse without "
             "MKL. PyTorch built with MKL has better support for addmm with sparse CPU tensors."
         )
-    found = (input if beta == 1 and type(beta) is int else input * beta) + (
-        product if alpha == 1 and type(alpha) is int else product * alpha
-    )
+    found = product if alpha == 1 and type(alpha) is int else product * alpha
+    if beta != 0:
+        found = (input if beta == 1 and type(beta) is int else input * beta) + found
+    elif isinstance(input, SparseTensor):  # its places stay; a NaN times 0 would be one
+        found = like(input, torch.zeros_like(input._vals)) + found
     return found if isinstance(found, SparseTensor) else named(found, "AddmmBackward0")
 
 
@@ -252,16 +300,6 @@ def addmm_(input: Any, mat1: object, mat2: object, *, beta: object = 1, alpha: o
     """``addmm`` in place."""
     found = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
     return become(input, found) if isinstance(input, SparseTensor) else input.copy_(found)
-
-
-@sparse_op("addmv")
-def addmv(
-    input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: object = 1, out: object = None
-) -> Any:
-    """``beta * input + alpha * (mat @ vec)``."""
-    if out is not None or not isinstance(mat, SparseTensor) or mat._kind not in COMPRESSED:
-        raise could_not_run("addmv", mat if isinstance(mat, SparseTensor) else vec)
-    return input * beta + mv(mat, vec) * alpha
 
 
 @sparse_op("nn.functional.linear")

@@ -11,6 +11,7 @@ import jtorch
 
 from .._src.facts import layouts
 from .._src.facts.errors import canonical_dim
+from .._src.ops.views import moved_order
 from ..core import Tensor
 from ._make import batch_dims, canonical, compressed_to_coo, index_tensor
 from ._tensor import (
@@ -153,6 +154,12 @@ def permute(input: SparseTensor, *dims: Any, **kwargs: Any) -> Tensor:
         [input._dims[d] for d in order],
         same and input._sorted,
     )
+
+
+@sparse_op("movedim", "moveaxis")
+def movedim(input: SparseTensor, source: Any, destination: Any) -> Tensor:
+    """Dimensions at other places, sparse and dense ones among themselves."""
+    return permute(input, moved_order(len(input._dims), source, destination))
 
 
 @sparse_op("unsqueeze")

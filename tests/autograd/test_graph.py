@@ -88,6 +88,28 @@ def test_what_a_node_shows() -> None:
         _ = node._saved_self
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: 1 - x,
+        lambda x: torch.rsub(x, 1.5),
+        lambda x: x % 2,
+        lambda x: torch.fmod(x, 2.0),
+        lambda x: torch.xlogy(2.0, x),
+        lambda x: torch.copysign(x, -1.0),
+    ],
+)
+def test_a_number_that_has_an_overload_is_no_operand(f: Any) -> None:
+    x = leaf()
+    ((end, _),) = f(x).grad_fn.next_functions
+    assert end.variable is x
+
+
+def test_a_number_that_becomes_a_tensor_counts() -> None:
+    x = leaf()
+    assert [e[0] is None for e in (x - 1).grad_fn.next_functions] == [False, True]
+
+
 def test_hooks_run_in_order() -> None:
     x = leaf()
     y = x * 2

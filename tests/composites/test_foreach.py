@@ -259,3 +259,17 @@ def test_gradients_of_lists() -> None:
     np.testing.assert_array_equal(b[5].grad.numpy(), a[5].numpy())  # pyright: ignore[reportOptionalMemberAccess]
     with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
         torch._foreach_add_(a, b)
+
+
+@pytest.mark.parametrize("name", ["_foreach_addcmul", "_foreach_addcdiv_"])
+def test_a_tensor_of_scalars_is_a_row_on_the_host(name: str) -> None:
+    items = [torch.ones(2) for _ in range(3)]
+    for scalars, words in (
+        (torch.ones(3, 1), "Expected packed scalar Tensor to be of dimension 1. Got 2 instead"),
+        (torch.tensor(1.0), "Expected packed scalar Tensor to be of dimension 1. Got 0 instead"),
+        (torch.ones(6)[::2], "Expected scalars to be contiguous"),
+        (torch.ones(3, device="meta"), "Expected scalars to be on CPU, got meta instead"),
+        (torch.ones(2), "Expected length of scalars to match input of length 3 but got 2 instead"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            getattr(torch, name)(items, items, items, scalars)

@@ -740,3 +740,20 @@ def test_values_that_are_swapped_in_leave_the_parameters_the_objects_they_are(as
             kinds.load_state_dict({"weight": torch.ones(1, 2).as_subclass(Broken)}, assign=assign)
     finally:
         torch.__future__.set_swap_module_params_on_conversion(False)
+
+
+def test_a_parameter_becomes_the_wrapper_that_a_conversion_makes() -> None:
+    from jtorch.testing._internal.two_tensor import TwoTensor
+
+    module = nn.Linear(2, 2)
+    module.buf = nn.Buffer(torch.ones(2))
+    before = module.weight
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        module._apply(lambda t: TwoTensor(t, t))
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    assert module.weight is before and type(before) is type(module.buf) is TwoTensor
+    assert type(before.a) is torch.Tensor and isinstance(before, nn.Parameter)
+    assert type(before.detach()) is TwoTensor
+    assert before.detach().a.tolist() == before.b.tolist()

@@ -96,3 +96,42 @@ def test_what_windows_share_is_made_once(case: str) -> None:
         assert "optimization_barrier" in str(
             jax.make_jaxpr(lambda x, taken=taken: taken(x, win))(x)
         )
+
+
+def test_the_last_place_outside_an_unpooled_tensor_is_named() -> None:
+    x, places = torch.zeros(1, 1, 4), torch.tensor([[[0, 9, 8, 3]]])
+    with pytest.raises(RuntimeError, match=r"invalid max index: 8 \("):
+        torch.nn.functional.max_unpool1d(x, places, 2)
+    with pytest.raises(RuntimeError, match=r"invalid max index: -1 \("):
+        torch.nn.functional.max_unpool1d(x, places - 9 * (places == 8), 2)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_no_windows_have_no_gradient(n: int, kind: str) -> None:
+    x = torch.ones((2, 3) + (4,) * n, requires_grad=True)
+    pool = getattr(torch.nn.functional, f"adaptive_{kind}_pool{n}d")
+    y = pool(x, 0).sum()
+    found = "2, 3, 1, 0" if n == 1 else f"2, 3{', 0' * n}"
+    with pytest.raises(
+        RuntimeError,
+        match=rf"adaptive_{kind}_pool{max(n, 2)}d_backward\(\): Expected grad_output to have "
+        rf"non-zero size for non-batch dimensions, but grad_output has sizes \[{found}\]",
+    ):
+        y.backward()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_unpooling_with_arguments_of_other_lengths(n: int) -> None:
+    x, places = torch.ones((1, 1) + (1,) * n), torch.zeros((1, 1) + (1,) * n, dtype=torch.int64)
+    unpool = getattr(torch.nn.functional, f"max_unpool{n}d")
+    with pytest.raises(RuntimeError, match="There should be exactly"):
+        unpool(x, places, (1,) * (n - 1))
+    for args in (((1,) * (n + 1),), (1, (1,) * (n - 1)), (1, 1, (0,) * (n - 1))):
+        with pytest.raises(IndexError, match="tuple index out of range"):
+            unpool(x, places, *args)
+    if n == 3:
+        with pytest.raises(RuntimeError, match="in stride, but got: 4 elements"):
+            unpool(x, places, 1, (1,) * 4)
+    else:
+        assert unpool(x, places, 1, (1,) * (n + 1)).shape == x.shape

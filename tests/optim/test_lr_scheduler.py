@@ -108,3 +108,14 @@ def test_optimisers_with_schedules_hold_no_cycle() -> None:
         assert seen() is None  # freed at once, with its state, and not when the collector comes by
     finally:
         gc.enable()
+
+
+def test_a_state_of_old_files_holds_the_function() -> None:
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], 0.1, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2.0, total_steps=9)
+    del scheduler._anneal_func_type
+    state = {**scheduler.state_dict(), "anneal_func": lambda start, _end, _pct: start}
+    scheduler.load_state_dict(state)
+    optimizer.step()
+    scheduler.step()
+    assert scheduler.get_last_lr() == [2.0 / 25]

@@ -63,6 +63,7 @@ UNWRITTEN = [
 REFUSED = [
     "t.zeros(3).put_(t.tensor([0, 1]), t.ones(2))",
     "t.zeros(3).put(t.tensor([0, 1]), t.ones(2))",
+    "t.quantize_per_tensor(t.ones(3), 0.1, 10, t.qint8).resize_(2)",
     "t.zeros(3).put_(t.tensor([0, 1]), t.ones(2), accumulate=True)",
     "t.zeros(3).put_(t.tensor([0.0, 1]), t.ones(2))",
     "t.zeros(3).put_(t.tensor([0, 1, 2]), t.ones(2))",

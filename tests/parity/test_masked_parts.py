@@ -1,6 +1,7 @@
 """Masked tensors under PyTorch's names for their parts, and through operators, compared with
 PyTorch."""
 
+import copy
 import warnings
 from importlib import import_module
 
@@ -133,7 +134,115 @@ def test_data_and_masks_that_do_not_fit():
         assert program(jtorch) == program(oracle)
 
 
-def test_sparse_data_are_refused_by_name():
-    x = jtorch.eye(2)
-    with pytest.raises(NotImplementedError, match="MaskedTensor of sparse data"):
-        jtorch.masked.masked_tensor(x.to_sparse(), (x > 0).to_sparse())
+def _of_layout(torch, layout, grad=True):
+    data = torch.tensor([[1.0, 0.0, -2.0, 4.0], [0.0, 3.0, 0.5, 5.0]])
+    mask = torch.tensor([[True, False, True, False], [False, True, False, True]])
+    mask = getattr(mask, layout)()
+    if layout == "to_sparse_coo":
+        mask = mask.coalesce()
+    return torch.masked.masked_tensor(data.sparse_mask(mask), mask, requires_grad=grad)
+
+
+@pytest.mark.parametrize("layout", ["to_sparse_coo", "to_sparse_csr"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.sin(),
+        lambda x: x.cos(),
+        lambda x: x.exp(),
+        lambda x: -x,
+        lambda x: x**2,
+        lambda x: x * 2,
+        lambda x: x - 1,
+        lambda x: x + x,
+        lambda x: x / (x + 2),
+        lambda x: x == 3,
+        lambda x: x.to_dense(),
+        lambda x: x.to_dense().to_sparse(),
+        lambda x: x.to_dense().to_sparse_csr(),
+        lambda x: x.double(),
+        lambda x: x.sum(),
+        lambda x: x.mean(),
+        lambda x: x.amax(),
+        lambda x: x.amin(),
+        lambda x: x.prod(),
+        lambda x: x.argmax(),
+        lambda x: x.argmin(),
+    ],
+)
+def test_functions_of_sparse_data(layout, f):
+    def program(torch):
+        x = _of_layout(torch, layout)
+        y = f(x)
+        return str(y), str(y.dtype), str(y.layout), y.shape, x.is_sparse
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert program(jtorch) == program(oracle)
+
+
+@pytest.mark.parametrize("layout", ["to_sparse_coo", "to_sparse_csr"])
+def test_gradients_of_sparse_data(layout):
+    def program(torch):
+        x = _of_layout(torch, layout)
+        (x.to_dense() * 3).sum().backward()
+        y = torch.masked.masked_tensor(
+            torch.arange(6.0).reshape(2, 3), torch.arange(6).reshape(2, 3) % 2 == 0, True
+        )
+        getattr(y, layout.removesuffix("_coo"))().to_dense().sum().backward()
+        return str(x.grad), str(x.grad.layout), str(x.grad.get_data().to_dense()), str(y.grad)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert program(jtorch) == program(oracle)
+
+
+@pytest.mark.parametrize("layout", ["to_sparse_coo", "to_sparse_csr"])
+def test_sparse_data_are_written_in_place(layout):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = _of_layout(jtorch, layout, grad=False)
+        y = x.mul_(3).add_(x.detach().clone())
+        assert y is x
+        assert x.to_dense().to_tensor(0).tolist() == [[6, 0, -12, 0], [0, 18, 0, 30]]
+        y = copy.deepcopy(x).neg_()
+        assert y.sum().item() == -x.sum().item() == -42
+
+
+def test_what_sparse_data_refuse():
+    def program(torch):
+        x, said = _of_layout(torch, "to_sparse_coo", grad=False), []
+        there = torch.tensor([[0, 0, 1, 1], [1, 2, 1, 3]])
+        other = torch.masked.masked_tensor(
+            torch.sparse_coo_tensor(there, torch.ones(4), (2, 4)),
+            torch.sparse_coo_tensor(there, torch.ones(4) > 0, (2, 4)),
+        )
+        for f in (
+            x.is_contiguous,
+            lambda: x + other,
+            lambda: x.unsqueeze(0).to_sparse_csr(),
+            lambda: torch.masked.masked_tensor(torch.ones(2), torch.ones(2) > 0)._is_any_true(),
+        ):
+            with pytest.raises((ValueError, NotImplementedError)) as e:
+                f()
+            said.append((type(e.value), str(e.value)[:60]))
+        return said
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert program(jtorch) == program(oracle)
+
+
+def test_data_with_more_elements_than_their_mask():
+    def program(torch):
+        data = torch.tensor([[0.0, 0.0, 3.0], [4.0, 0.0, 5.0]]).to_sparse()
+        mask = torch.tensor([[False, False, True], [False, False, True]]).to_sparse()
+        x = torch.masked.masked_tensor(data, mask)
+        any_true = torch.masked.masked_tensor(
+            torch.tensor([True, False]), torch.tensor([False, True])
+        )._is_any_true()
+        return str(x), x.get_data()._nnz(), str(x.sqrt().add(1)), str(any_true)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert program(jtorch) == program(oracle)

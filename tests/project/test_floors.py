@@ -248,9 +248,8 @@ CYCLES = {
     "_src.engine.calls _src.engine.checks _src.engine.room _src.engine.tiers _src.engine.trie": (
         "the way of a call, in which each step may lead back to the first"
     ),
-    "wrappers.masked.functions wrappers.masked.handlers wrappers.masked.tensor": (
-        "the class asks its table of functions, which make it"
-    ),
+    "wrappers.masked.functions wrappers.masked.handlers wrappers.masked.sparse "
+    "wrappers.masked.tensor": ("the class asks its table of functions, which make it"),
     "wrappers.nested.custom wrappers.nested.tensor": (
         "the class hands custom functions on, which make it"
     ),

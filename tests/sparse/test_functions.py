@@ -287,3 +287,33 @@ def test_conjugates_are_resolved_as_they_are():
     assert x.layout is torch.sparse_coo and x.to_dense().tolist() == [[1 - 2j, 0j], [0j, -3j]]
     with pytest.raises(TypeError, match="can't convert Sparse layout tensor to numpy"):
         x.resolve_neg().numpy(force=True)
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr])
+def test_a_vector_added_to_a_product(layout: torch.layout) -> None:
+    x, v, b = torch.arange(16.0).reshape(4, 4), torch.arange(4.0), torch.ones(4)
+    s = x.to_sparse(layout=layout, blocksize=(2, 2) if layout is torch.sparse_bsr else None)
+    for options in ({}, {"beta": 2, "alpha": 3}, {"beta": 0}):
+        expected = torch.addmv(b, x, v, **options).tolist()
+        assert torch.addmv(b, s, v, **options).tolist() == expected
+        assert b.clone().addmv_(s, v, **options).tolist() == expected
+        assert torch.addmv(b, s, v, **options, out=torch.empty(4)).tolist() == expected
+    nan = torch.full((4,), torch.nan)
+    assert torch.addmv(nan, s, v, beta=0).tolist() == (x @ v).tolist()
+    with pytest.raises(
+        RuntimeError, match=r"size mismatch, got input \(4\), mat \(4x4\), vec \(3\)"
+    ):
+        torch.addmv(b, s, v[:3])
+    with pytest.raises(RuntimeError, match="must have the same dtype, but got Float"):
+        torch.addmv(b, s, v.double())
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_what_is_multiplied_by_zero_plays_no_part(layout: torch.layout) -> None:
+    x, nan = torch.eye(2), torch.full((2, 2), torch.nan)
+    s = x.to_sparse(layout=layout)
+    assert torch.addmm(nan, s, x, beta=0).tolist() == x.tolist()
+    assert torch.sparse.addmm(nan, s, x, beta=0).tolist() == x.tolist()
+    assert nan.clone().addmm_(s, x, beta=0).tolist() == x.tolist()
+    found = torch.addmm(nan.to_sparse(layout=layout), s, s, beta=0)
+    assert found.layout is layout and found.to_dense().tolist() == x.tolist()

@@ -348,3 +348,31 @@ def test_a_size_without_indices_is_a_tensor_without_elements() -> None:
         and made._nnz() == 0
         and made.to_dense().tolist() == [[0] * 3] * 2
     )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_on_the_meta_device_nothing_is_stored(layout: torch.layout) -> None:
+    blocks = (2, 2) if layout in (torch.sparse_bsr, torch.sparse_bsc) else None
+    x = torch.arange(16.0).reshape(4, 4).to_sparse(layout=layout, blocksize=blocks)
+    for moved in (x.to("meta"), x.to(device="meta", dtype=torch.float64)):
+        assert (moved.layout, moved.shape, moved.device.type) == (layout, x.shape, "meta")
+        assert moved._nnz() == 0 and moved.to("meta") is moved
+    assert x.to("meta")._values().shape[0] == 0 if layout is torch.sparse_coo else True
+
+
+def test_dimensions_at_other_places() -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    for name in ("movedim", "moveaxis"):
+        move = getattr(torch, name)
+        for source, destination in ((0, -1), ((0, 1), (1, 2)), (-1, 0)):
+            found = move(x.to_sparse(), source, destination)
+            assert found.layout is torch.sparse_coo
+            assert found.to_dense().tolist() == move(x, source, destination).tolist()
+    with pytest.raises(RuntimeError, match="between sparse and dense dimensions"):
+        x.to_sparse(2).movedim(0, 2)
+
+
+def test_products_of_two_dtypes() -> None:
+    x = torch.eye(2).to_sparse()
+    with pytest.raises(RuntimeError, match="mat1 dtype Float does not match mat2 dtype Double"):
+        torch.sparse.mm(x, x.double())

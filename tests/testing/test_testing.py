@@ -65,3 +65,14 @@ def test_make_tensor():
     assert (make_tensor(100, dtype=torch.uint8, device="cpu", high=2, exclude_zero=True) != 0).all()
     with pytest.raises(ValueError, match="requires_grad=True"):
         make_tensor(2, dtype=torch.int64, device="cpu", requires_grad=True)
+
+
+def test_draws_that_others_do_not_see():
+    torch.manual_seed(3)
+    expected = torch.rand(2).tolist()
+    torch.manual_seed(3)
+    drawn = [torch.testing._utils.wrapper_set_seed(torch.rand, 4).tolist() for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    with torch.testing._utils.freeze_rng_state():
+        torch.rand(5)
+    assert torch.rand(2).tolist() == expected

@@ -450,7 +450,16 @@ def _addc(op: str) -> None:
     def values(items: Sequence[object], value: object, scalars: object) -> Sequence[Any]:
         given = value if scalars is None else scalars
         if isinstance(given, Tensor):
-            if given.dim() != 1 or given.numel() != len(items):
+            if given.device.type != "cpu":
+                raise RuntimeError(f"Expected scalars to be on CPU, got {given.device} instead.")
+            if not given.is_contiguous():
+                raise RuntimeError("Expected scalars to be contiguous.")
+            if given.dim() != 1:
+                raise RuntimeError(
+                    "Expected packed scalar Tensor to be of dimension 1. "
+                    f"Got {given.dim()} instead."
+                )
+            if given.numel() != len(items):
                 raise RuntimeError(
                     f"Expected length of scalars to match input of length {len(items)} but got "
                     f"{given.numel()} instead."

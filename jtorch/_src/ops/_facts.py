@@ -109,7 +109,8 @@ class Facts:
     others, which is what an exporter asks; a tuple has the operators, or overloads (``"var.dim"``),
     of which this holds. ``lazy``: which views' bits its operator reads itself: ``"conj"``,
     ``"neg"``, or both; others get copies. ``"neg_"``: in place alone. ``wraps_numbers``: its
-    operator takes a number for its second tensor, before it looks at overloads for numbers.
+    operator takes a number for its second tensor, before it looks at overloads for numbers, so that
+    the graph counts it as an operand; a tuple has the parameters where that is not true of all.
     ``lays_out``: its operator changes the tensor's own size, strides or memory.
     """
 
@@ -138,7 +139,7 @@ class Facts:
     through: str = ""
     implicit: bool | tuple[str, ...] = False
     lazy: str = ""
-    wraps_numbers: bool = False
+    wraps_numbers: bool | tuple[str, ...] = False
     lays_out: bool = False
 
     def is_native(self, path: str) -> bool:

@@ -26,7 +26,7 @@ from ._pooling import (
     window_argmax,
     window_sum,
 )
-from ._sizes import counted, counting, numbers
+from ._sizes import counted, counting, fewer, numbers
 
 if TYPE_CHECKING:
     from ..facts.kinds import Operand, Tree
@@ -208,8 +208,21 @@ def _along(values: Array | np.ndarray, axis: int, like: Array) -> Array:
     )
 
 
+def _check_gradient(function: str, n: int, g: Array) -> None:
+    """Raises for windows of which there are none, as torch does in the backward pass alone."""
+    shape = g.shape if n > 1 else (*g.shape[:-1], 1, g.shape[-1])  # torch adds a dimension to one
+    for d in range(1 if g.ndim == n + 1 else 2, len(shape)):
+        if fewer(shape[d], 1):
+            raise RuntimeError(
+                f"{function.replace('1d', '2d')}_backward(): Expected grad_output to have non-zero "
+                f"size for non-batch dimensions, but grad_output has sizes {list(shape)} with "
+                f"dimension {d} being empty"
+            )
+
+
 def _adaptive_avg_rule(function: str, n: int):
     def rule(g: Array, _result: None, input: Array, output_size: Sizes) -> tuple[Array]:
+        _check_gradient(function, n, g)
         out = _sizes(function, output_size, input, n)
         size = input.shape[-n:]
         wide = g.astype(np.float32) if g.dtype.itemsize == 2 else g
@@ -413,6 +426,7 @@ def _adaptive_max_gradient(kernel, function: str, n: int, always_indices: bool) 
 
     def rule(g, residuals, input, output_size, return_indices=False):
         g = g[0] if always_indices or return_indices else g
+        _check_gradient(function.removesuffix("_with_indices"), n, g)
         out, size = _sizes(function, output_size, input, n), input.shape[-n:]
         tiles = _tiles(size, out)
         if tiles is None:

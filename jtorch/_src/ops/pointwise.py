@@ -136,7 +136,7 @@ def no_bools(kinds: list[dtypes.dtype]) -> None:
     old_orders=("input alpha other",),
     numbers_do=True,
     refused_as="arithmetic",
-    wraps_numbers=True,
+    wraps_numbers=("other",),
 )
 @schemas(
     ".Tensor ; _ =out",

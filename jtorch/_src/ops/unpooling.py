@@ -29,9 +29,24 @@ def unpool_size(size, kernel_size, stride, padding, output_size, n: int) -> tupl
     ``size``."""
     kernel, pad = _per_dim(kernel_size, n), _per_dim(padding, n)
     strides = kernel if stride is None else _per_dim(stride, n)
+    if len(kernel) > min(n, len(strides), len(pad)):
+        raise IndexError("tuple index out of range")
+    words = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}[
+        max(n, 2)
+    ]
+    if len(kernel) < n:
+        raise RuntimeError(
+            f"There should be exactly {words} in output_size, but got {len(kernel) + (n == 1)} "
+            "elements."
+        )
+    for name, given in (("stride", strides), ("padding", pad)):
+        if n == 3 and len(given) > n:
+            raise RuntimeError(
+                f"There should be exactly {words} in {name}, but got: {len(given)} elements."
+            )
     default = [
         (s - 1) * st + k - 2 * p
-        for s, st, k, p in zip(size[-n:], strides, kernel, pad, strict=True)
+        for s, st, k, p in zip(size[-n:], strides, kernel, pad, strict=False)
     ]
     if output_size is None:
         return _possible(default, n)
@@ -120,11 +135,12 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
         return jnp.zeros((*lead, *size), input.dtype)
     volume = "x".join(map(str, size if n > 1 else (*size, 1)))
     guard_range(
-        indices,
+        jnp.flip(indices),  # torch names the last
         0,
         total - 1,
         RuntimeError,
         f"Found an invalid max index: {{}} (output volumes are of size {volume})",
+        of=indices,
     )
     planes, count = math.prod(lead), math.prod(input.shape[-n:])
     rows = jnp.arange(planes, dtype=np.int64)[:, None]

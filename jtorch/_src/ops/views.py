@@ -496,7 +496,8 @@ def t(input: Array) -> Array:
 derivative(A.t, self=lambda g: A.t.default(g))
 
 
-def _moved(ndim: int, source: int | Ints, destination: int | Ints) -> Ints:
+def moved_order(ndim: int, source: int | Ints, destination: int | Ints) -> Ints:
+    """Which dimension comes to each place where ``movedim`` moves some."""
     src = (source,) if isinstance(source, int) else tuple(source)
     dst = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(src) != len(dst):
@@ -520,7 +521,7 @@ def _moved(ndim: int, source: int | Ints, destination: int | Ints) -> Ints:
 
 def _put_movedim(parent: Array, value: Array, source: int, destination: int) -> Array:
     return (
-        _put_permute(parent, value, _moved(parent.ndim, source, destination))
+        _put_permute(parent, value, moved_order(parent.ndim, source, destination))
         if parent.ndim
         else value
     )
@@ -530,7 +531,9 @@ def _geometry_movedim(
     shape: Ints, strides: Ints, source: int, destination: int
 ) -> tuple[Ints, int]:
     return (
-        tuple(strides[i] for i in _moved(len(shape), source, destination)) if shape else strides
+        tuple(strides[i] for i in moved_order(len(shape), source, destination))
+        if shape
+        else strides
     ), 0
 
 
@@ -565,7 +568,7 @@ def movedim(
         >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
         torch.Size([3, 4, 2])
     """
-    order = _moved(input.ndim, source, destination)
+    order = moved_order(input.ndim, source, destination)
     return jnp.transpose(input, order) if input.ndim else input
 
 

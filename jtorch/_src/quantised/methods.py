@@ -11,7 +11,7 @@ from ...core import Tensor
 from .. import hooks
 from ..bind.everything import PUBLIC, F, T
 from ..engine import numbers_of
-from ..facts import dtypes, layouts
+from ..facts import determinism, dtypes, layouts
 from ..facts.errors import not_offered
 from ..tensor.printing import add_suffixes, numbers
 from ..tensor.state import attributes_of
@@ -387,6 +387,7 @@ enter("masked_fill_")(lambda input, mask, value: _written(input, masked_fill(inp
 def resize_(self: QuantizedTensor, *size: Any, **options: Any) -> QuantizedTensor:
     """Changes the size in place."""
     one_grid(self, "Can only resize quantized tensors with per-tensor schemes!")
+    determinism.alert("quantized_resize_cpu_")
     self._ints.resize_(*size, **options)
     return self
 

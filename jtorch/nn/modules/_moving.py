@@ -122,6 +122,7 @@ class Moving:
                 kept = param
             elif swaps:
                 made = Parameter(applied, param.requires_grad)
+                param.__class__ = type(made)  # ``fn`` may have made a wrapper of it
                 take_over(param, everything(made))  # the object stays, with nothing of what it was
                 kept = param
             else:

@@ -24,6 +24,7 @@ from .functions import softmin as softmin
 from .functions import std as std
 from .functions import sum as sum  # noqa: A004  (torch's name)
 from .functions import var as var
+from .sparse import SparseMasked as SparseMasked
 from .tensor import MaskedTensor as MaskedTensor
 from .tensor import as_masked_tensor as as_masked_tensor
 from .tensor import is_masked_tensor as is_masked_tensor

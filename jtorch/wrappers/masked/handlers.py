@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jtorch as torch
 from jtorch import Tensor
@@ -20,6 +20,7 @@ from ..._src.facts.errors import not_offered
 from ...nn._reduction import legacy_get_string
 from ..coverage import cover, overridable_functions
 from . import functions as masked
+from . import sparse
 from .masks import any_over, canonical_dim
 from .tensor import MaskedTensor, joined
 
@@ -119,7 +120,7 @@ def _of_operator(func: Any) -> Any:
     return TABLE.get(getattr(Tensor, name, None)) or TABLE.get(getattr(torch, name, None))
 
 
-def _decline(cls: type, func: Callable[..., object]) -> None:
+def _decline(cls: type, func: Callable[..., object]) -> NoReturn:
     operator = _operator_name(func)
     warnings.warn(
         f"{operator.split('.')[1]} is not implemented for MaskedTensor: what it should do with "
@@ -182,7 +183,8 @@ def rejoined(data: object, mask: Any) -> Any:
 def _check_masks(a: object, b: object) -> None:
     if isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor):
         one, other = a.get_mask(), b.get_mask()
-        if one is not other and not torch.equal(one, other):
+        same = torch.equal if one.layout is other.layout is torch.strided else sparse.matching
+        if one is not other and not same(one, other):
             raise ValueError(
                 "Input masks must match. If you need support for this, please open an issue on "
                 "Github."
@@ -200,14 +202,18 @@ def _unary(func: Function, input: Tensor, *args: Any, **kwargs: Any) -> object:
             "MaskedTensor unary ops require that len(kwargs) == 0. If you need support for this, "
             "please open an issue on Github."
         )
-    return joined(func(input.get_data(), *args, **kwargs), input.get_mask())
+    data = input.get_data()
+    if isinstance(input, sparse.SparseMasked):
+        return joined(sparse.over_values(func, data, *args, **kwargs), input.get_mask())
+    return joined(func(data, *args, **kwargs), input.get_mask())
 
 
-def _unary_in_place(
-    func: Callable[..., object], input: object, *args: object, **kwargs: object
-) -> object:
+def _unary_in_place(func: Function, input: object, *args: object, **kwargs: object) -> object:
     if any(isinstance(x, Tensor) for x in args):
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")
+    if isinstance(input, sparse.SparseMasked):
+        func(input._vals, *args, **kwargs)
+        return input
     with _off():
         return func(input, *args, **kwargs)
 
@@ -220,6 +226,10 @@ def _binary(func: Function, input: Tensor, other: Operand, *args: Any, **kwargs:
         raise ValueError("len(kwargs) must equal 0")
     _check_masks(input, other)
     mask = input.get_mask() if isinstance(input, MaskedTensor) else other.get_mask()
+    if isinstance(input, sparse.SparseMasked):
+        data = input.get_data()
+        beside = sparse.values_beside(data, data_of(other))
+        return joined(sparse.over_values(func, data, beside, *args, **kwargs), mask)
     result = func(_beside(input, other), _beside(other, input), *args, **kwargs)
     return joined(result, mask if mask.shape == result.shape else mask.expand(result.shape))
 
@@ -247,6 +257,9 @@ def _binary_in_place(
             f"{func.__name__}: a MaskedTensor cannot be written into an ordinary tensor"
         )
     _check_masks(input, other)
+    if isinstance(input, sparse.SparseMasked):
+        func(input._vals, sparse.values_beside(input.get_data(), data_of(other)), **kwargs)
+        return input
     with _off():
         return func(input, data_of(other), **kwargs)
 
@@ -293,6 +306,10 @@ def _reduction(
     dtype: torch.dtype | None = None,
     **options: object,
 ) -> MaskedTensor:
+    if isinstance(input, sparse.SparseMasked):
+        if dim is not None or keepdim or dtype is not None or any(options.values()):
+            return _decline(MaskedTensor, getattr(Tensor, name))
+        return sparse.reduced(name, functools.partial(_reduced, name), input)
     data, mask = input.get_data(), input.get_mask()
     if options.pop("out", None) is not None:
         raise not_offered(f"{name}(out=...) of a masked tensor", "a result has two parts")
@@ -310,6 +327,13 @@ def _reduction(
         }
         result = getattr(masked, name)(data, mask=mask, **given)
     return joined(result, any_over(mask, canonical_dim(dim, mask.dim()), bool(keepdim)))
+
+
+def _reduced(name: str, data: Tensor, mask: Tensor) -> Tensor:
+    """A reduction of all present elements."""
+    if name == "all":
+        return torch.all(data.masked_fill(~mask, True))
+    return getattr(masked, name)(data, mask=mask)
 
 
 def _norm(
@@ -366,6 +390,20 @@ def _scalar(func: Callable[..., object], self: Tensor) -> object:
     return func(self.get_data())
 
 
+def _without_strides(func: Function, input: object, *args: object, **kwargs: object) -> object:
+    if isinstance(input, sparse.SparseMasked):
+        raise ValueError(f"MaskedTensors with sparse data do not have {func.__name__}")
+    return (_reshaping if func.__name__ == "contiguous" else _facts)(func, input, *args, **kwargs)
+
+
+def _is_any_true(self: Tensor) -> MaskedTensor:
+    if self.dtype is not torch.bool:
+        raise ValueError("__torch_dispatch__, aten._is_any_true: expected a boolean tensor")
+    if isinstance(self, sparse.SparseMasked):
+        raise ValueError("MaskedTensors with sparse data do not have aten._is_any_true")
+    return joined((self.get_data() & self.get_mask()).any(), torch.tensor(True))
+
+
 def _facts(func: Callable[..., object], *args: object, **kwargs: object) -> object:
     with _off():
         return func(*args, **kwargs)
@@ -374,6 +412,8 @@ def _facts(func: Callable[..., object], *args: object, **kwargs: object) -> obje
 def _grad(self: Tensor) -> MaskedTensor | None:
     with _off():
         grad = self.grad
+        if isinstance(self, sparse.SparseMasked):
+            return None if grad is None else joined(grad, self.get_mask())
         if isinstance(grad, Tensor) and not isinstance(grad, MaskedTensor):
             grad = joined(grad, self.get_mask())
             Tensor.grad.__set__(self, grad)  # so that it is the same object the next time
@@ -550,6 +590,12 @@ def _table() -> dict[object, Callable[..., object]]:
         _scalar,
     )
     _enter(FACTS, _facts)
+    _enter(["is_contiguous", "contiguous"], _without_strides)
+    _enter(["values", "indices"], sparse.part)
+    _enter(["to_dense"], sparse.to_dense, inner=False)
+    _enter(["to_sparse", "to_sparse_coo"], sparse.to_sparse, inner=False)
+    _enter(["to_sparse_csr"], sparse.to_sparse_csr, inner=False)
+    _enter(["_is_any_true"], _is_any_true, inner=False)
     TABLE[Tensor.where] = lambda self, condition, other: _where(condition, self, other)
     TABLE[Tensor.grad.__get__] = _grad
     TABLE[Tensor.data.__get__] = _data

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import jtorch as torch
 from jtorch import Tensor
-from jtorch._src.facts.errors import not_offered
 
 if TYPE_CHECKING:
     from ..._src.facts.kinds import Values
@@ -39,8 +38,11 @@ class MaskedTensor(Tensor):
         TypeError: if data or mask are no plain tensors, or of unsupported dtypes.
         ValueError: if their shapes differ.
 
-    Differs from torch: data are strided; the mask of a gradient is always that of its tensor, where
-    PyTorch also takes out what no path through indexing reached.
+    Data and mask may be sparse, in COO or CSR layout: what is stored may be present, and functions
+    of single elements, ``to_dense`` and reductions of all elements are offered.
+
+    Differs from torch: the mask of a gradient is always that of its tensor, where PyTorch also
+    takes out what no path through indexing reached.
 
     Examples:
         >>> import jtorch as torch, warnings
@@ -72,7 +74,7 @@ class MaskedTensor(Tensor):
                 UserWarning,
                 stacklevel=2 if cls is MaskedTensor else 3,
             )
-        _check(data, mask)
+        data, mask = _checked(data, mask)
         if requires_grad and not (data.is_floating_point() or data.is_complex()):
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
@@ -87,7 +89,9 @@ class MaskedTensor(Tensor):
         """As the constructor, but differentiable in ``data``."""
         _check_types(data, mask)
         _warn_prototype()
-        _check(data, mask)
+        data, mask = _checked(data, mask)
+        if data.layout is not torch.strided:
+            return joined(data.clone(), mask.clone())
         return joined(_Masking.apply(data, mask, _mark_of(data)), mask.clone())
 
     @classmethod
@@ -116,11 +120,11 @@ class MaskedTensor(Tensor):
         return self.get_data().masked_fill(~self.get_mask(), value)
 
     def is_sparse_coo(self) -> bool:
-        """False: the data are strided."""
+        """Whether the data are in COO layout."""
         return False
 
     def is_sparse_csr(self) -> bool:
-        """False: the data are strided."""
+        """Whether the data are in CSR layout."""
         return False
 
     def __repr__(self) -> str:
@@ -200,12 +204,18 @@ def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
     return MaskedTensor._from_values(data, mask)
 
 
+#: What makes one object of data and mask where data are of a class of their own (``sparse.py``).
+JOINING: dict[type, Callable[[Any, Any], MaskedTensor]] = {}
+
+
 def joined(data: Tensor, mask: Tensor, cls: type[MaskedTensor] = MaskedTensor) -> MaskedTensor:
     """Data, a result that nobody else holds, and a mask as one object: the data's own, told to be
     of another class.
 
     ``as_subclass`` would make another object, and another step of the history.
     """
+    if (join := JOINING.get(type(data))) is not None:
+        return join(data, mask)
     data.__class__ = cls
     data._masked_mask = mask
     return data  # type: ignore[return-value]
@@ -220,13 +230,14 @@ def _check_types(data: object, mask: object) -> None:
             raise TypeError(f"{name} must be a Tensor")
 
 
-def _check(data: Tensor, mask: Tensor) -> None:
+def _checked(data: Any, mask: Any) -> tuple[Any, Any]:
+    """Data and mask, of which sparse ones have their elements in the same places, sorted."""
     if data.layout is not mask.layout:
         raise TypeError("data and mask must have the same layout.")
     if type(data) is not type(mask):
         raise TypeError(f"data and mask must have the same type. Got {type(data)} and {type(mask)}")
     if data.layout is not torch.strided:
-        _check_positions(data, mask)
+        data, mask = _placed(data, mask)
     if mask.dtype is not torch.bool:
         raise TypeError("mask must have dtype bool.")
     if data.dtype not in _DTYPES:
@@ -235,15 +246,17 @@ def _check(data: Tensor, mask: Tensor) -> None:
         raise ValueError("data.dim() must equal mask.dim()")
     if data.size() != mask.size():
         raise ValueError("data.size() must equal mask.size()")
-    if data.layout is not torch.strided:
-        raise not_offered(
-            "MaskedTensor of sparse data",
-            "the data of a masked tensor are strided here; use to_dense()",
-        )
+    return data, mask
 
 
-def _check_positions(data: Tensor, mask: Tensor) -> None:
-    """Raises unless sparse data and mask have their elements in the same places."""
+def _placed(data: Any, mask: Any) -> tuple[Any, Any]:
+    """Sparse data and mask. Where the mask does not have as many elements as the data, the data get
+    those of the mask.
+
+    Raises:
+        ValueError: if their elements lie in other places.
+        TypeError: for other layouts.
+    """
     if data.layout is torch.sparse_coo:
         data, mask = data.coalesce(), mask.coalesce()
         parts, message = (
@@ -257,10 +270,11 @@ def _check_positions(data: Tensor, mask: Tensor) -> None:
         parts = ("crow_indices", "col_indices")
     else:
         raise TypeError(f"data layout of {data.layout} is not supported.")
-    if data._nnz() == mask._nnz() and not all(
-        torch.equal(getattr(data, part)(), getattr(mask, part)()) for part in parts
-    ):
+    if data._nnz() != mask._nnz() and data.size() == mask.size():
+        data = data.to_dense().sparse_mask(mask)
+    if not all(torch.equal(getattr(data, part)(), getattr(mask, part)()) for part in parts):
         raise ValueError(message)
+    return data, mask
 
 
 def _warn_prototype() -> None:

@@ -426,3 +426,18 @@ def test_a_loop_may_call_python() -> None:
         pytest.raises(scipy.special.SpecialFunctionError),
     ):
         run(np.array([5.0, 0.0, 6.0]))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda i: lax.broadcast_in_dim(i + 1, (4, 0), (0,)),
+        lambda i: lax.broadcast_in_dim(i + 1, (4, 0), (0,)) * 2,
+        lambda i: (i * 2 + 1)[2:2],
+    ],
+)
+def test_nothing_is_left_to_numpy(fn: Callable[..., Any]) -> None:
+    called, joined, program = both(fn, np.arange(4))
+    assert [x.shape for x in called] == [x.shape for x in joined]
+    assert 0 in joined[0].shape
+    assert type(program.steps[-1][0]) is not Straight

@@ -255,6 +255,7 @@ class _Writer:
         compute, ins, out, _ = self.steps[k]
         if (
             type(out) is not int
+            or 0 in self.specs[out].shape  # no memory to compute, or to copy, into
             or len(self.operands) + len(self.constants) + len(self.taken) + len(ins) + 2 > _SLOTS
         ):
             return False
