@@ -18,6 +18,8 @@ import jtorch as torch
 
 pytestmark = pytest.mark.parity
 
+LIBS: tuple[Any, Any] = (oracle, torch)
+
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
@@ -273,7 +275,7 @@ def close(theirs: Any, ours: Any, atol: float = 1e-5) -> None:
 def test_models_quantised_after_training_are_pytorchs(name: str) -> None:
     make, array, *mapping = PLAIN[name]
     found = []
-    for lib, model in zip((oracle, torch), models(make), strict=True):
+    for lib, model in zip(LIBS, models(make), strict=True):
         Q, FX = parts(lib)
         x = lib.tensor(array)
         given = mapping[0](Q, lib) if mapping else Q.get_default_qconfig_mapping()
@@ -299,7 +301,7 @@ TRAINED = [
 def test_models_quantised_in_training_are_pytorchs(name: str) -> None:
     make, array, *_ = PLAIN[name]
     found = []
-    for lib, model in zip((oracle, torch), models(make), strict=True):
+    for lib, model in zip(LIBS, models(make), strict=True):
         Q, FX = parts(lib)
         x = lib.tensor(array)
         given = Q.get_default_qat_qconfig_mapping()
@@ -320,7 +322,7 @@ def test_models_quantised_in_training_are_pytorchs(name: str) -> None:
 def test_reference_models_are_pytorchs() -> None:
     make, array = PLAIN["convolutions"]
     found = []
-    for lib, model in zip((oracle, torch), models(make), strict=True):
+    for lib, model in zip(LIBS, models(make), strict=True):
         Q, FX = parts(lib)
         x = lib.tensor(array)
         prepared = FX.prepare_fx(model.eval(), Q.get_default_qconfig_mapping(), (x,))
@@ -339,7 +341,7 @@ def test_layers_are_put_together_as_pytorch_does_it() -> None:
             nn.ConvTranspose2d(4, 2, 1), nn.BatchNorm2d(2),
         ]
     )  # fmt: skip
-    pairs = zip((oracle, torch), models(make), strict=True)
+    pairs = zip(LIBS, models(make), strict=True)
     made = [parts(lib)[1].fuse_fx(m.eval()) for lib, m in pairs]
     same(*made)
     close(made[0](oracle.tensor(IMAGES)), made[1](torch.tensor(IMAGES)))
@@ -347,7 +349,7 @@ def test_layers_are_put_together_as_pytorch_does_it() -> None:
 
 def test_inputs_and_results_may_be_quantised_already() -> None:
     found = []
-    for lib, model in zip((oracle, torch), models(CLASSIFIER), strict=True):
+    for lib, model in zip(LIBS, models(CLASSIFIER), strict=True):
         Q, FX = parts(lib)
         custom = importlib.import_module(f"{FX.__name__.rpartition('.')[0]}.fx.custom_config")
         given = custom.PrepareCustomConfig().set_input_quantized_indexes([0])
@@ -370,7 +372,7 @@ def test_inputs_and_results_may_be_quantised_already() -> None:
 @pytest.mark.parametrize("quantised", [False, True])
 def test_modules_may_stay_modules_of_their_own(quantised: bool) -> None:
     found = []
-    for lib in (oracle, torch):
+    for lib in LIBS:
         Q, FX = parts(lib)
         custom = importlib.import_module(f"{FX.__name__.rpartition('.')[0]}.fx.custom_config")
 
@@ -405,7 +407,7 @@ def test_modules_may_stay_modules_of_their_own(quantised: bool) -> None:
 
 def test_what_converting_leaves_out_by_another_mapping() -> None:
     found = []
-    for lib, model in zip((oracle, torch), models(CLASSIFIER), strict=True):
+    for lib, model in zip(LIBS, models(CLASSIFIER), strict=True):
         Q, FX = parts(lib)
         x = lib.tensor(ROWS)
         prepared = FX.prepare_fx(model.eval(), Q.get_default_qconfig_mapping(), (x,))
@@ -420,7 +422,7 @@ def test_what_converting_leaves_out_by_another_mapping() -> None:
 
 def test_words_of_errors() -> None:
     said = []
-    for lib in (oracle, torch):
+    for lib in LIBS:
         Q, FX = parts(lib)
         words = []
         for call in (

@@ -520,7 +520,8 @@ def _by_integers(name: str) -> Callable[..., Any]:
         found = PUBLIC[path](steps, *args, **kwargs)
         if isinstance(found, tuple):
             return (_whole(found[0], grid, input), *found[1:])
-        apart = name == "avg_pool2d" and input.is_contiguous(memory_format=channels_last)
+        last: Any = channels_last
+        apart = name == "avg_pool2d" and input.is_contiguous(memory_format=last)
         return _whole(found, grid, input, apart and not input.is_contiguous())
 
     return applied

@@ -63,8 +63,8 @@ class QConfigMapping:
         >>> import jtorch as torch
         >>> from jtorch.ao.quantization import QConfigMapping, default_qconfig
         >>> mapping = QConfigMapping().set_global(default_qconfig)
-        >>> mapping.set_module_name("head", None).module_name_qconfigs
-        OrderedDict({'head': None})
+        >>> list(mapping.set_module_name("head", None).module_name_qconfigs.items())
+        [('head', None)]
     """
 
     def __init__(self) -> None:

@@ -251,8 +251,8 @@ def convert_fx(
         >>> model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU()).eval()
         >>> prepared = prepare_fx(model, get_default_qconfig_mapping(), (x,))
         >>> y = prepared(x)
-        >>> type(convert_fx(prepared).get_submodule("0"))
-        <class 'torch.ao.nn.intrinsic.quantized.modules.linear_relu.LinearReLU'>
+        >>> convert_fx(prepared).get_submodule("0")._get_name()
+        'QuantizedLinearReLU'
     """
     return _convert_fx(
         graph_module, False, convert_custom_config, False, _remove_qconfig, qconfig_mapping,

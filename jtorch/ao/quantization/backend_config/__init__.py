@@ -23,8 +23,10 @@ from .native import get_x86_backend_config as get_x86_backend_config
 
 __all__ = [
     "get_fbgemm_backend_config", "get_native_backend_config", "get_native_backend_config_dict",
-    "get_qnnpack_backend_config", "get_tensorrt_backend_config",
-    "get_tensorrt_backend_config_dict", "get_executorch_backend_config",
+    "get_qnnpack_backend_config",
+    "get_tensorrt_backend_config",  # pyright: ignore[reportUnsupportedDunderAll]
+    "get_tensorrt_backend_config_dict",  # pyright: ignore[reportUnsupportedDunderAll]
+    "get_executorch_backend_config",  # pyright: ignore[reportUnsupportedDunderAll]
     "BackendConfig", "BackendPatternConfig", "DTypeConfig", "DTypeWithConstraints",
     "ObservationType",
 ]  # fmt: skip

@@ -75,6 +75,8 @@ def _leaves(shape: Any) -> Iterator[Node]:
 
 def _is_match(modules: Any, node: Any, pattern: Any, max_uses: int = sys.maxsize) -> bool:
     """Whether a pattern ends at a node. What lies within it has no other users."""
+    head: Any
+    rest: tuple[Any, ...]
     head, rest = (pattern[0], pattern[1:]) if isinstance(pattern, tuple) else (pattern, ())
     if isinstance(head, type) and issubclass(head, MatchAllNode):
         return True

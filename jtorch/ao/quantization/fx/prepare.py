@@ -306,9 +306,9 @@ class _Observing:
             return None
         if not isinstance(value, Node):
             raise Exception("Unhandled type for returned node:", value)
-        make = value.meta.get(INFO, {}).get("input_act_obs_or_fq_ctr")
+        make: Any = value.meta.get(INFO, {}).get("input_act_obs_or_fq_ctr")
         wanted = torch.float if make is None else dtype_of(make)[0]
-        if wanted in (torch.float, self.dtype_given(value)):
+        if make is None or wanted in (torch.float, self.dtype_given(value)):
             return value
         return self.insert(value, make())
 
