@@ -89,7 +89,8 @@ def of_layout(operands: Iterable[Any]) -> Any:
     for operand in operands:
         if type(operand) in LAYOUTS:
             return operand
-        if type(operand) in _SEQUENCES:
+        # (lists of a class of their own are what ``torch.fx`` has)
+        if type(operand) in _SEQUENCES or isinstance(operand, list):
             for item in operand:
                 if type(item) in LAYOUTS:
                     return item

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent / "jtorch"
 #: same names (those of quantised tensors).
 APART = (
     "wrappers", "sparse", "masked", "nested", "distributed/tensor", "_src/refusals", "_src/onnx",
-    "_src/quantised", "ao/nn",
+    "_src/quantised", "ao/nn", "ao/quantization",
 )  # fmt: skip
 #: The signatures of operators, a table of PyTorch's: it counts as one file.
 TABLE = ROOT / "_src" / "aten" / "schemas.txt"

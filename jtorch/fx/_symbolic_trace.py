@@ -26,7 +26,7 @@ from ._compatibility import compatibility as compatibility
 from .graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from .graph_module import GraphModule
 from .node import Argument, has_side_effect
-from .proxy import ParameterProxy, Proxy, TracerBase
+from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
 
 if TYPE_CHECKING:
     from .._src.facts.kinds import Function, Named, Row
@@ -312,6 +312,7 @@ class Tracer(TracerBase):
         self._qualname_counter: dict[str, int] = collections.defaultdict(int)
         self.module_stack = collections.OrderedDict()
         self.num_calls: dict[str, int] = {}
+        self.scope, self.node_name_to_scope = Scope("", None), {}
 
     # ---- what is what ----------------------------------------------------------------------------
 
@@ -395,9 +396,10 @@ class Tracer(TracerBase):
         self.module_stack = collections.OrderedDict(before)
         self.module_stack[f"{path}@{calls}" if calls else path] = (path, type(m))
         try:
-            if not self.is_leaf_module(m, path):
-                return forward(*args, **kwargs)
-            return self.create_proxy("call_module", path, args, kwargs)
+            with ScopeContextManager(self.scope, Scope(path, type(m))):
+                if not self.is_leaf_module(m, path):
+                    return forward(*args, **kwargs)
+                return self.create_proxy("call_module", path, args, kwargs)
         finally:
             self.module_stack = before
 

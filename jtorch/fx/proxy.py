@@ -76,6 +76,28 @@ class TraceError(ValueError):
     """The function does something that cannot be traced."""
 
 
+class Scope:
+    """A module by its path and class: where a node was traced."""
+
+    def __init__(self, module_path: str, module_type: Any) -> None:
+        self.module_path, self.module_type = module_path, module_type
+
+
+class ScopeContextManager:
+    """While it is entered, ``scope`` tells of the module that ``current_scope`` names."""
+
+    def __init__(self, scope: Scope, current_scope: Scope) -> None:
+        self._scope = scope
+        self._before = scope.module_path, scope.module_type
+        scope.module_path, scope.module_type = current_scope.module_path, current_scope.module_type
+
+    def __enter__(self) -> Scope:
+        return self._scope
+
+    def __exit__(self, *exc: object) -> None:
+        self._scope.module_path, self._scope.module_type = self._before
+
+
 class TracerBase:
     """What makes nodes from operations, and decides what may be an argument."""
 
@@ -88,6 +110,9 @@ class TracerBase:
     traced_func_name = "forward"
     #: The modules whose ``forward`` runs, outermost first, by path: the path and the class.
     module_stack: dict[str, tuple[str, type]] = {}
+    scope: Scope
+    #: For each node by name, the path and the class of the module that it was traced in.
+    node_name_to_scope: dict[str, tuple[str, Any]]
 
     def create_node(
         self,
@@ -108,6 +133,9 @@ class TracerBase:
         if kind == "call_function" and self.check_mutable_operations:
             refuse_writing(target, kwargs)
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        scope = self.__dict__.get("scope")
+        if scope is not None:
+            self.node_name_to_scope[node.name] = (scope.module_path, scope.module_type)
         if kind not in ("placeholder", "output"):
             if self.record_stack_traces:
                 node.stack_trace = "".join(
@@ -333,6 +361,9 @@ class Proxy:
             if orig_method.__name__ == "__get__":  # a property
                 name = getattr(getattr(orig_method, "__self__", None), "__name__", "")
                 return tracer.create_proxy("call_function", getattr, (args[0], name), {})
+            return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
+        # PyTorch's functions of these names call the methods
+        if orig_method in (torch.nn.functional.sigmoid, torch.nn.functional.tanh):
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
         return tracer.create_proxy(
             "call_function",

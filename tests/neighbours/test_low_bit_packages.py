@@ -65,7 +65,7 @@ def test_decompositions_for_a_compiler_that_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("ao.quantization.quantize_fx", "fuse_fx"),
+        ("ao.quantization.quantize_jit", "fuse_conv_bn_jit"),
         ("ao.quantization.observer", "AffineQuantizedObserverBase"),
         ("ao.pruning", "BaseSparsifier"),
         ("ao.ns._numeric_suite", "compare_model_outputs"),

@@ -114,9 +114,9 @@ def test_asking_for_a_module_whose_packages_are_absent(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("ao.quantization.quantize_fx", "prepare_fx"),
-        ("quantization.quantize_fx", "convert_fx"),
-        ("ao.quantization.qconfig_mapping", "get_default_qconfig_mapping"),
+        ("ao.quantization.quantize_fx", "_convert_to_reference_decomposed_fx"),
+        ("quantization.quantize_jit", "convert_jit"),
+        ("ao.quantization.fx._equalize", "EqualizationQConfig"),
         ("ao.pruning.sparsifier.weight_norm_sparsifier", "WeightNormSparsifier"),
         ("utils.benchmark", "Fuzzer"),
         ("utils.benchmark.utils.fuzzer", "FuzzedTensor"),

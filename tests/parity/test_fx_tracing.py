@@ -186,3 +186,38 @@ def test_transforming_leaves_gradients_on() -> None:
 
         Look(lib.fx.symbolic_trace(lambda x: x + 1)).transform()
     assert seen == [True, True]
+
+
+def test_nodes_are_noted_with_the_module_that_they_were_traced_in() -> None:
+    found = []
+    for lib in (torch, jtorch):
+
+        class Inner(lib.nn.Module):
+            def forward(self, x: Any) -> Any:
+                return x + 1
+
+        class Outer(lib.nn.Module):
+            def __init__(self, lib: Any = lib, inner: Any = Inner) -> None:
+                super().__init__()
+                self.inner, self.layer = inner(), lib.nn.Linear(2, 2)
+
+            def forward(self, x: Any) -> Any:
+                return self.layer(self.inner(x)).relu()
+
+        tracer = lib.fx.Tracer()
+        tracer.trace(Outer())
+        scopes = tracer.node_name_to_scope
+        found.append({n: (path, getattr(k, "__name__", k)) for n, (path, k) in scopes.items()})
+    assert found[0] == found[1]
+
+
+def test_functions_that_pytorch_writes_as_methods_are_methods_in_graphs() -> None:
+    def nodes(lib: Any) -> list[Any]:
+        F = lib.nn.functional
+
+        def f(x: Any) -> Any:
+            return F.sigmoid(x) + F.tanh(x)
+
+        return [(n.op, n.name) for n in lib.fx.symbolic_trace(f).graph.nodes]
+
+    assert nodes(torch) == nodes(jtorch)

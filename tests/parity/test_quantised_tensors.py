@@ -23,10 +23,19 @@ i = T.quantize_per_tensor(x, 0.25, -3, T.qint8)
 c = T.quantize_per_channel(x, T.tensor([0.1, 0.2]), T.tensor([0, 3]), 0, T.qint8)
 f = T.quantize_per_channel(x, T.tensor([0.1, 0.2]), T.tensor([0.5, 3.2]), 0, T.quint8)
 v = T.quantize_per_tensor(T.linspace(-3, 3, 128).reshape(1, 4, 4, 8), 0.05, 60, T.quint8)
+o = T.quantize_per_tensor(T.linspace(-3, 3, 128).reshape(1, 4, 4, 8), 0.05, 61, T.quint8)
 F, ops = T.nn.functional, T.ops.quantized
+class Row(list): pass
 """
 #: Expressions whose texts, or errors' kinds and first words, are compared.
 EXPRESSIONS = """
+F.avg_pool2d(o, 2); F.adaptive_avg_pool2d(o, 2); T.cat(Row([q, q])); ops.add(q, 2.0)
+ops.add(2.0, q); ops.add_relu(q, -1.0); ops.mul(q, 3); ops.mul_relu(-1.5, q)
+ops.elu(q, alpha=0.5, output_scale=0.1, output_zero_point=30)
+ops.hardswish(q, output_scale=0.1, output_zero_point=3)
+ops.sigmoid(q, output_scale=0.01, output_zero_point=0)
+ops.dropout(q, p=0.5, training=True, output_scale=0.1, output_zero_point=3)
+ops.leaky_relu(q, negative_slope=0.1, inplace=False, output_scale=0.1, output_zero_point=3)
 q; c; f; q[:0]; q[0, 1]; c[0]; T.quantize_per_tensor(x, 0.1, 10, T.qint32); q == q; q < 0.5
 q.mean(); q.mean(0); q.max(); q.min(); q.max(0); T.relu(q); q.clamp(0, 2); q.sigmoid(); q.tanh()
 q.t(); q.view(3, 2); q.reshape(-1); q.flatten(); T.cat([q, q]); T.stack([q, q]); q.clone()

@@ -24,9 +24,11 @@ def _checked(input: Array, zero_point: Array, quant_min: int, quant_max: int, of
 
 
 def _steps(input: Array, scale: Array, zero_point: Array) -> Array:
-    """The unclipped positions on the grid."""
-    scale = scale.astype(input.dtype)
-    return jnp.round(input * (1 / scale)) + jnp.round(zero_point.astype(input.dtype))
+    """The unclipped positions on the grid. Scales are of single precision, as in PyTorch, and
+    numbers of half are widened to it."""
+    wide = jnp.float64 if input.dtype.itemsize == 8 else jnp.float32
+    inverse = (1 / scale.astype(jnp.float32)).astype(wide)
+    return jnp.round(input.astype(wide) * inverse) + jnp.round(zero_point.astype(wide))
 
 
 def _quantised(
@@ -34,20 +36,23 @@ def _quantised(
 ) -> Array:
     _checked(input, zero_point, quant_min, quant_max, of)
     place = jnp.clip(_steps(input, scale, zero_point), quant_min, quant_max)
-    return (place - jnp.round(zero_point.astype(input.dtype))) * scale.astype(input.dtype)
+    steps = place - jnp.round(zero_point.astype(place.dtype))
+    # the product is rounded once, to half too
+    product = jnp.float64 if input.dtype.itemsize == 2 else place.dtype
+    found = steps.astype(product) * scale.astype(jnp.float32).astype(product)
+    return found.astype(input.dtype)
 
 
-def _passed(
-    g: Array, input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int
-) -> Array:
-    """The gradient goes through where nothing was clipped."""
+def _inside(input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int) -> Array:
+    """Where nothing is clipped: kept for the gradient, as in PyTorch, so that operands may be
+    written into."""
     place = _steps(input, scale, zero_point)
-    return jnp.where((place >= quant_min) & (place <= quant_max), g, jnp.zeros((), g.dtype))
+    return (place >= quant_min) & (place <= quant_max)
 
 
 @op(
     namespace="_C",
-    saves=("input", "scale", "zero_point"),
+    saves=(),
     aten="fake_quantize_per_tensor_affine.tensor_qparams",
     node="FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0",
     underivable=dict.fromkeys(
@@ -68,14 +73,20 @@ def _fake_quantize(
     )
 
 
-def _per_tensor_rule(
-    g: Array, result: None, input: Array, scale: Array, zero_point: Array, low: int, high: int
-) -> tuple[Array, None, None]:
+def _per_tensor_fwd(
+    input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int
+) -> tuple[Array, tuple[Array]]:
     ones = (1,) * input.ndim
-    return _passed(g, input, scale.reshape(ones), zero_point.reshape(ones), low, high), None, None
+    inside = _inside(input, scale.reshape(ones), zero_point.reshape(ones), quant_min, quant_max)
+    return _fake_quantize(input, scale, zero_point, quant_min, quant_max), (inside,)
 
 
-defvjp(_fake_quantize, _per_tensor_rule)
+def _rule(g: Array, kept: tuple[Array], *_: object) -> tuple[Array, None, None]:
+    """The gradient goes through where nothing was clipped."""
+    return jnp.where(kept[0], g, jnp.zeros((), g.dtype)), None, None
+
+
+defvjp(_fake_quantize, _rule, fwd=_per_tensor_fwd)
 
 
 def _along(x: Array, axis: int, ndim: int) -> Array:
@@ -84,7 +95,7 @@ def _along(x: Array, axis: int, ndim: int) -> Array:
 
 @op(
     method=False,
-    saves=("input", "scale", "zero_point"),
+    saves=(),
     aten="fake_quantize_per_channel_affine",
     node="FakeQuantizePerChannelAffineCachemaskBackward0",
     underivable=dict.fromkeys(
@@ -145,22 +156,13 @@ def fake_quantize_per_channel_affine(
     )
 
 
-def _per_channel_rule(
-    g: Array,
-    result: None,
-    input: Array,
-    scale: Array,
-    zero_point: Array,
-    axis: int,
-    quant_min: int,
-    quant_max: int,
-) -> tuple[Array, None, None]:
+def _per_channel_fwd(
+    input: Array, scale: Array, zero_point: Array, axis: int, quant_min: int, quant_max: int
+) -> tuple[Array, tuple[Array]]:
     at, n = canonical_dim(axis, input.ndim), input.ndim
-    return (
-        _passed(g, input, _along(scale, at, n), _along(zero_point, at, n), quant_min, quant_max),
-        None,
-        None,
-    )
+    grids = _along(scale, at, n), _along(zero_point, at, n)
+    found = fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max)
+    return found, (_inside(input, *grids, quant_min, quant_max),)
 
 
-defvjp(fake_quantize_per_channel_affine, _per_channel_rule)
+defvjp(fake_quantize_per_channel_affine, _rule, fwd=_per_channel_fwd)

@@ -1,7 +1,8 @@
 """Tensors of quantised dtypes, the operators of ``torch.ops.quantized`` and what holds their
 weights. Floor 4; loaded when a program makes such a tensor."""
 
-from . import recurrent as recurrent  # (which enters the operators)
+from . import pairs as pairs  # (which enter operators)
+from . import recurrent as recurrent
 from .making import empty_affine as empty_affine
 from .making import empty_per_channel as empty_per_channel
 from .making import make_per_channel as make_per_channel

@@ -13,6 +13,7 @@ from ..bind.everything import PUBLIC, F, T
 from ..engine import numbers_of
 from ..facts import determinism, dtypes, layouts
 from ..facts.errors import not_offered
+from ..facts.layouts import channels_last
 from ..tensor.printing import add_suffixes, numbers
 from ..tensor.state import attributes_of
 from .tensor import (
@@ -509,7 +510,8 @@ def _by_numbers(name: str) -> Callable[..., Any]:
 
 
 def _by_integers(name: str) -> Callable[..., Any]:
-    """A function that picks or averages integers from the zero point."""
+    """A function that picks or averages integers from the zero point. As in PyTorch, averages are
+    rounded with the zero point added, but for ``avg_pool2d`` of images whose channels come last."""
     path = f"nn.functional.{name}" if f"nn.functional.{name}" in PUBLIC else name
 
     def applied(input: QuantizedTensor, *args: Any, **kwargs: Any) -> Any:
@@ -519,14 +521,19 @@ def _by_integers(name: str) -> Callable[..., Any]:
         found = PUBLIC[path](steps, *args, **kwargs)
         if isinstance(found, tuple):
             return (_whole(found[0], grid, input), *found[1:])
-        return _whole(found, grid, input)
+        last: Any = channels_last
+        apart = name == "avg_pool2d" and input.is_contiguous(memory_format=last)
+        return _whole(found, grid, input, apart and not input.is_contiguous())
 
     return applied
 
 
-def _whole(steps: Tensor, grid: OneGrid, t: QuantizedTensor) -> QuantizedTensor:
+def _whole(
+    steps: Tensor, grid: OneGrid, t: QuantizedTensor, apart: bool = False
+) -> QuantizedTensor:
     bounds = dtypes.iinfo(t._ints.dtype)
-    placed = T.clamp(T.round(steps) + grid.zero, bounds.min, bounds.max)
+    whole = T.round(steps) + grid.zero if apart else T.round(steps + grid.zero)
+    placed = T.clamp(whole, bounds.min, bounds.max)
     return made(placed.to(t._ints.dtype), grid)
 
 

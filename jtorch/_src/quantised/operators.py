@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +11,9 @@ from ...core import Tensor
 from ..aten.overloads import _OpNamespace, namespace_of
 from ..bind.everything import _C, F, T
 from ..facts import dtypes
+from ..facts.errors import not_offered
 from . import making
-from .activations import clamp, dropout, relu
+from .activations import clamp
 from .methods import joined
 from .packed import CellWeights, Conv3dWeight, ConvWeight, EmbeddingWeight, LinearWeight
 from .tensor import (
@@ -384,83 +386,6 @@ def _conv_add(x: Any, y: Any, w: ConvWeight, scale: Any, zero: Any, relu: bool) 
 # ---- pointwise -----------------------------------------------------------------------------------
 
 
-def _enter_pair(name: str, f: Callable[[Any, Any], Any], relu: bool, fused: bool) -> None:
-    @operator(name)
-    def pair(qa: Any, qb: Any, scale: Any, zero_point: Any) -> Any:
-        """A function of two quantised tensors on a grid of its own."""
-        a, b = _quantised(qa, name), _quantised(qb, name)
-        if a.dtype is not b.dtype:
-            word = name.capitalize()
-            raise RuntimeError(f"{word} operands should have same data type.")
-        found = f(floats(a, fused), floats(b, fused))
-        out = OneGrid(float(scale), int(zero_point))
-        return rounded(T.relu(found) if relu else found, out, a._ints.dtype, True)
-
-
-for _name, _f in (("add", T.add), ("mul", T.mul)):
-    for _relu in (False, True):
-        _enter_pair(f"{_name}{'_relu' if _relu else ''}", _f, _relu, _name == "add")
-_enter_pair("matmul", T.matmul, False, False)
-
-
-def _add_scalar(qa: Any, b: float) -> Any:
-    """Adds a number: the grid moves, and is stretched where that is not enough."""
-    a = _quantised(qa, "add_scalar")
-    grid = one_grid(a, "Only per tensor quantization is supported in Add.")
-    bounds = dtypes.iinfo(a._ints.dtype)
-    s, z, low, high = grid.scale, grid.zero, bounds.min, bounds.max
-    c = round(float(b) / s)
-    if z - c < low:
-        # more of the upper side is needed
-        scale = (float(high) - (z - c)) / (float(high) - low) * s
-        return _moved(a, z - c, OneGrid(scale, low))
-    if z - c > high:
-        scale = (float(z - c) - low) / (float(high) - low) * s
-        return _moved(a, z - c, OneGrid(scale, high))
-    return made(a._ints, OneGrid(s, z - c))
-
-
-def _moved(a: QuantizedTensor, zero: int, grid: OneGrid) -> QuantizedTensor:
-    steps = a._ints.float() - zero
-    ratio = making.near(one_grid(a, "").scale) / grid.scale
-    found = _C._quantize_affine(steps * ratio, 1.0, grid.zero, a._ints.dtype, True)
-    return made(found, grid)
-
-
-@operator("add_scalar")
-def add_scalar(qa: Any, b: Any) -> Any:
-    """Adds a number."""
-    return _add_scalar(qa, b)
-
-
-@operator("add_scalar_relu")
-def add_scalar_relu(qa: Any, b: Any) -> Any:
-    """Adds a number; the larger of the sum and 0."""
-    return relu(_add_scalar(qa, b))
-
-
-@operator("mul_scalar")
-def mul_scalar(qa: Any, b: Any) -> Any:
-    """Multiplies by a number, which changes the grid and not the integers, but for their sign."""
-    a = _quantised(qa, "mul_scalar")
-    grid = one_grid(a, "Only per tensor quantization is supported in Mul.")
-    b = float(b)
-    if b > 0:
-        return made(a._ints, OneGrid(grid.scale * b, grid.zero))
-    if b == 0:
-        return made(T.zeros_like(a._ints), OneGrid(1.0, 0))
-    bounds = dtypes.iinfo(a._ints.dtype)
-    total = bounds.min + bounds.max
-    turned = (total - a._ints.to(dtypes.int64)).to(a._ints.dtype)
-    return made(turned, OneGrid(grid.scale * -b, total - grid.zero))
-
-
-@operator("mul_scalar_relu")
-def mul_scalar_relu(qa: Any, b: Any) -> Any:
-    """Multiplies by a number; the larger of the product and 0."""
-    return relu(mul_scalar(qa, b))
-
-
 @operator("cat")
 def cat(qx: Any, dim: int, scale: Any = None, zero_point: Any = None) -> Any:
     """Tensors one after the other, on a grid; that of the first if none is given."""
@@ -481,22 +406,40 @@ def _joined(qx: Any, dim: int, scale: Any, zero: Any, relu: bool) -> Any:
     return joined(qx, dim, grid, relu)
 
 
-def _enter_function(name: str, f: Callable[..., Any], *, leading: int = 0) -> None:
-    """``name(qx, numbers..., scale, zero_point)``; ``leading``: how many numbers ``f`` takes after
-    the scale, as PyTorch has them."""
-
-    @operator(name)
-    def function(qx: Any, scale: Any, zero_point: Any, *numbers: Any) -> Any:
-        """A function of a quantised tensor on a grid of its own."""
-        x = _quantised(qx, name)
-        out = OneGrid(float(scale), int(zero_point))
-        return rounded(f(floats(x, True), *numbers[:leading]), out, x._ints.dtype, True)
+def _apart(x: Any, name: str, f: Callable[[Any], Any], scale: Any, zero: Any) -> Any:
+    """A function of a quantised tensor on a grid of its own."""
+    x = _quantised(x, name)
+    out = OneGrid(float(scale), int(zero))
+    return rounded(f(floats(x, True)), out, x._ints.dtype, True)
 
 
-_enter_function("hardswish", F.hardswish)
-_enter_function("sigmoid", T.sigmoid)
-_enter_function("elu", F.elu, leading=1)
-_enter_function("celu", F.celu, leading=1)
+@operator("hardswish")
+def hardswish(input: Any, output_scale: Any, output_zero_point: Any) -> Any:
+    """Hardswish."""
+    return _apart(input, "hardswish", F.hardswish, output_scale, output_zero_point)
+
+
+@operator("sigmoid")
+def sigmoid(qx: Any, output_scale: Any, output_zero_point: Any) -> Any:
+    """Sigmoid."""
+    return _apart(qx, "sigmoid", T.sigmoid, output_scale, output_zero_point)
+
+
+@operator("elu")
+def elu(
+    self: Any, output_scale: Any, output_zero_point: Any, alpha: Any = 1, scale: Any = 1,
+    input_scale: Any = 1,
+) -> Any:  # fmt: skip
+    """ELU."""
+    if scale != 1 or input_scale != 1:
+        raise not_offered("quantized::elu(scale, input_scale)", "the function has no such factors")
+    return _apart(self, "elu", lambda x: F.elu(x, alpha), output_scale, output_zero_point)
+
+
+@operator("celu")
+def celu(self: Any, output_scale: Any, output_zero_point: Any, alpha: Any = 1) -> Any:
+    """CELU."""
+    return _apart(self, "celu", lambda x: F.celu(x, alpha), output_scale, output_zero_point)
 
 
 @operator("leaky_relu")
@@ -508,14 +451,17 @@ def leaky_relu(
     output_zero_point: Any,
 ) -> Any:
     """Negative numbers times a slope, on a grid of its own."""
-    x = _quantised(qx, "leaky_relu")
-    out = OneGrid(float(output_scale), int(output_zero_point))
-    return rounded(F.leaky_relu(floats(x, True), negative_slope), out, x._ints.dtype, True)
+    f = functools.partial(F.leaky_relu, negative_slope=negative_slope)
+    return _apart(qx, "leaky_relu", f, output_scale, output_zero_point)
 
 
 @operator("prelu")
 def prelu(qx: Any, weight: Any, output_scale: Any, output_zero_point: Any) -> Any:
-    """Negative numbers times slopes, on a grid of its own."""
+    """Negative numbers times slopes, on a grid of its own.
+
+    Differs from torch: positive numbers stay as they are. PyTorch multiplies them by what the grid
+    of the slopes has for 1, which is less where it ends before.
+    """
     x = _quantised(qx, "prelu")
     out = OneGrid(float(output_scale), int(output_zero_point))
     slopes = floats(weight) if is_quantised(weight) else weight.detach()
@@ -545,11 +491,11 @@ def _dropout(
     self: Any,
     output_scale: Any,  # noqa: ARG001
     output_zero_point: Any,  # noqa: ARG001
-    p: Any = 0.5,
-    training: bool = False,
+    p: Any = 0.5,  # noqa: ARG001
+    training: bool = False,  # noqa: ARG001
 ) -> Any:
-    """Nothing where nothing is dropped."""
-    return dropout(self, float(p), training)
+    """The tensor itself: as in PyTorch, nothing is dropped."""
+    return self
 
 
 # ---- normalisation -------------------------------------------------------------------------------

@@ -267,7 +267,7 @@ def enter(*names: str) -> Callable[[Function], Function]:
 def _ints_of(x: Any) -> Any:
     if type(x) is QuantizedTensor:
         return x._ints
-    if type(x) in (list, tuple):
+    if type(x) in (list, tuple) or isinstance(x, list):
         return type(x)(map(_ints_of, x))
     return x
 

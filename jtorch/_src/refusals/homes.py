@@ -20,14 +20,15 @@ _LINES = """
         .modules.embedding_ops .modules.functional_modules .modules.linear .modules.normalization
         .modules.rnn .modules.utils
     ao.nn.quantized.dynamic: .modules .modules.conv .modules.linear .modules.rnn
-    ao.nn.quantized.reference: .modules .modules.conv .modules.linear .modules.sparse
+    ao.nn.quantized.reference: .modules .modules.conv .modules.linear .modules.rnn .modules.sparse
+        .modules.utils
     ao.nn.intrinsic.quantized.dynamic: .modules .modules.linear_relu
     ao.nn.sparse.quantized: .linear
     ao.nn.sparse.quantized.dynamic: .linear
     ao.pruning: .scheduler .scheduler.base_scheduler .scheduler.cubic_scheduler
         .scheduler.lambda_scheduler .sparsifier .sparsifier.base_sparsifier
         .sparsifier.nearly_diagonal_sparsifier .sparsifier.weight_norm_sparsifier
-    ao.quantization: .quantize_fx .quantize_jit
+    ao.quantization: .quantize_jit
     ao.nn.quantized.functional: nn.quantized.functional
     ao.quantization.fake_quantize: quantization.fake_quantize
     ao.quantization.fuse_modules: quantization.fuse_modules
@@ -40,7 +41,8 @@ _LINES = """
     ao.quantization.quantize: quantization.quantize
     ao.quantization.stubs: quantization.stubs
     ao.quantization.utils: quantization.utils
-    ao.quantization.backend_config: .backend_config .native
+    ao.quantization.backend_config.native: ao.quantization.backend_config.fbgemm
+        ao.quantization.backend_config.qnnpack ao.quantization.backend_config.x86
     cpu.amp: .autocast_mode .grad_scaler
     cuda: .sparse
     cuda.comm: nn.parallel.comm

@@ -23,11 +23,6 @@ _LAID_OUT = (
 #: Reason -> lines.
 LINES: dict[str, str] = {
     reasons.QUANTISATION: """
-        ao.nn.quantized.reference: Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d
-            ConvTranspose3d Embedding EmbeddingBag GRU GRUCell Linear LSTM LSTMCell RNNCell
-        ao.nn.quantized.reference.modules.rnn: GRU GRUCell LSTM LSTMCell RNNBase RNNCell RNNCellBase
-            get_quantized_weight
-        ao.nn.quantized.reference.modules.utils: ReferenceQuantizedModule
         ao.nn.sparse.quantized: LinearPackedParams
         ao.nn.sparse.quantized.dynamic: Linear
         ao.nn.sparse.quantized.utils: LinearBlockSparsePattern
@@ -45,76 +40,43 @@ LINES: dict[str, str] = {
             get_module_bias max_over_ndim min_over_ndim channel_range get_name_by_module
             cross_layer_equalization process_paired_modules_list_to_name
             expand_groups_in_paired_modules_list equalize converged
-        ao.quantization.backend_config: BackendPatternConfig DTypeConfig DTypeWithConstraints
-            ObservationType get_executorch_backend_config get_fbgemm_backend_config
-            get_native_backend_config_dict get_onednn_backend_config get_qnnpack_backend_config
+        ao.quantization.backend_config: get_executorch_backend_config get_onednn_backend_config
             get_tensorrt_backend_config get_tensorrt_backend_config_dict
-        ao.quantization.backend_config.backend_config: ObservationType DTypeWithConstraints
-            DTypeConfig BackendPatternConfig
         ao.quantization.backend_config.executorch: get_executorch_backend_config
-        ao.quantization.backend_config.fbgemm: get_fbgemm_backend_config
-        ao.quantization.backend_config.native: get_test_only_legacy_native_backend_config
-            get_native_backend_config_dict get_test_only_legacy_native_backend_config_dict
-            default_op_quint8_dtype_config default_op_fp16_dtype_config
-            default_dynamic_int8_dtype_config default_dynamic_float16_dtype_config
-            input_output_only_quint8_dtype_config weight_only_quint8_dtype_config
-            weight_only_quint4x2_dtype_config
         ao.quantization.backend_config.onednn: get_onednn_backend_config
-        ao.quantization.backend_config.qnnpack: get_qnnpack_backend_config
         ao.quantization.backend_config.tensorrt: get_tensorrt_backend_config
             get_tensorrt_backend_config_dict
-        ao.quantization.backend_config.utils: get_fuser_method_mapping get_module_to_qat_module
-            get_pattern_to_input_type_to_index get_fusion_pattern_to_root_node_getter
-            get_fusion_pattern_to_extra_inputs_getter remove_boolean_dispatch_from_name
-            pattern_to_human_readable entry_to_pretty_str
-        ao.quantization.backend_config.x86: get_x86_backend_config
-        ao.quantization.fuser_method_mappings: get_fuser_method_new
-        ao.quantization.fx.convert: convert convert_custom_module convert_standalone_module
+        ao.quantization.fx.convert: convert_custom_module convert_standalone_module
             convert_weighted_module
-        ao.quantization.fx.custom_config: StandaloneModuleConfigEntry FuseCustomConfig
-        ao.quantization.fx.fuse: FuseHandler fuse
+        ao.quantization.fx.fuse: FuseHandler
         ao.quantization.fx.fuse_handler: FuseHandler DefaultFuseHandler
         ao.quantization.fx.graph_module: FusedGraphModule ObservedGraphModule
             ObservedStandaloneGraphModule QuantizedGraphModule
-        ao.quantization.fx.match_utils: _find_matches _is_match MatchAllNode
         ao.quantization.fx.pattern_utils: get_default_fusion_patterns get_default_quant_patterns
             get_default_output_activation_post_process_map
         ao.quantization.fx.lower_to_fbgemm: lower_to_fbgemm
         ao.quantization.fx.lower_to_qnnpack: lower_to_qnnpack
-        ao.quantization.fx.prepare: prepare insert_observers_for_model
-            propagate_dtypes_for_known_nodes
+        ao.quantization.fx.prepare: insert_observers_for_model propagate_dtypes_for_known_nodes
         ao.quantization.fx.quantize_handler: QuantizeHandler BinaryOpQuantizeHandler
             CatQuantizeHandler ConvReluQuantizeHandler LinearReLUQuantizeHandler
             BatchNormQuantizeHandler EmbeddingQuantizeHandler RNNDynamicQuantizeHandler
             DefaultNodeQuantizeHandler FixedQParamsOpQuantizeHandler CopyNodeQuantizeHandler
             GeneralTensorShapeOpQuantizeHandler CustomModuleQuantizeHandler
             StandaloneModuleQuantizeHandler
-        ao.quantization.fx.tracer: ScopeContextManager QuantizationTracer
-        ao.quantization.fx.utils: all_node_args_have_no_tensors collect_producer_nodes
-            create_getattr_from_value get_custom_module_class_keys graph_module_from_producer_nodes
-            get_linear_prepack_op_for_dtype node_arg_is_bias all_node_args_except_first
-            assert_and_get_unique_device create_node_from_old_node_preserve_meta
-            get_non_observable_arg_indexes_and_types get_qconv_prepack_op
+        ao.quantization.fx.utils: get_linear_prepack_op_for_dtype all_node_args_except_first
+            create_node_from_old_node_preserve_meta get_qconv_prepack_op
             get_skipped_module_name_and_classes maybe_get_next_module NodeInfo return_arg_list
-        ao.quantization.fx.qconfig_mapping_utils: _compare_prepare_convert_qconfig_mappings
-            _generate_node_name_to_qconfig _is_qconfig_supported_by_dtype_configs
-            _update_qconfig_for_fusion _update_qconfig_for_qat
+        ao.quantization.fx.qconfig_mapping_utils: _is_qconfig_supported_by_dtype_configs
         ao.quantization.fx._equalize: EqualizationQConfig
-        ao.quantization.qconfig_mapping: get_default_qconfig_mapping get_default_qat_qconfig_mapping
         ao.quantization.quantization_mappings: get_default_dynamic_sparse_quant_module_mappings
             DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS
             DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS DEFAULT_DYNAMIC_SPARSE_QUANT_MODULE_MAPPINGS
             get_default_static_sparse_quant_module_mappings
             get_default_static_quant_reference_module_mappings
-        ao.quantization.quantize_fx: attach_preserved_attrs_to_model fuse_fx prepare_fx
-            prepare_qat_fx convert_fx convert_to_reference_fx _convert_to_reference_decomposed_fx
+        ao.quantization.quantize_fx: _convert_to_reference_decomposed_fx
         ao.quantization.quantize_jit: script_qconfig script_qconfig_dict fuse_conv_bn_jit
             prepare_jit prepare_dynamic_jit convert_jit convert_dynamic_jit
-        ao.quantization.utils: MatchAllNode activation_is_dynamically_quantized
-            activation_is_int8_quantized activation_is_statically_quantized determine_qparams
-            get_fqn_to_example_inputs get_swapped_custom_module_class getattr_from_fqn
-            op_is_int8_dynamically_quantized weight_is_quantized weight_is_statically_quantized
-            check_node get_qparam_dict activation_is_int32_quantized
+        ao.quantization.utils: determine_qparams check_node
     """,
     reasons.TORCHSCRIPT: """
         jit._builtins: _find_builtin _register_builtin _get_builtin_table

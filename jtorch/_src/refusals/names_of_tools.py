@@ -134,7 +134,7 @@ LINES: dict[str, str] = {
             sys_importer
     """,
     reasons.PROXY: """
-        fx.proxy: MetaProxy Scope ScopeContextManager
+        fx.proxy: MetaProxy
         fx.traceback: annotate_fn get_current_replay_node get_graph_provenance_json
             reset_grad_fn_seq_nr set_current_replay_node set_grad_fn_seq_nr
         fx.experimental.proxy_tensor: DecompositionInterpreter dispatch_trace
@@ -143,15 +143,14 @@ LINES: dict[str, str] = {
     """,
     reasons.QUANTISATION: """
         ao.quantization: quantize_dynamic_jit _prepare_ondevice_dynamic_jit
-            _convert_ondevice_dynamic_jit _quantize_ondevice_dynamic_jit WeightObserver MatchAllNode
+            _convert_ondevice_dynamic_jit _quantize_ondevice_dynamic_jit WeightObserver
             ObserverOrFakeQuantize Pattern convert_dynamic_jit convert_jit fuse_conv_bn_jit
-            get_combined_dict get_default_dynamic_sparse_quant_module_mappings
-            get_default_qat_qconfig_mapping get_default_qconfig_mapping
+            get_default_dynamic_sparse_quant_module_mappings
             get_default_static_quant_reference_module_mappings
-            get_default_static_sparse_quant_module_mappings get_fuser_method_new prepare_dynamic_jit
-            prepare_jit script_qconfig script_qconfig_dict AffineQuantizedObserverBase Granularity
-            MappingType PerAxis PerBlock PerGroup PerRow PerTensor PerToken TorchAODType
-            ZeroPointDomain get_block_size
+            get_default_static_sparse_quant_module_mappings prepare_dynamic_jit prepare_jit
+            script_qconfig script_qconfig_dict AffineQuantizedObserverBase Granularity MappingType
+            PerAxis PerBlock PerGroup PerRow PerTensor PerToken TorchAODType ZeroPointDomain
+            get_block_size
         ao.pruning: BaseScheduler BaseSparsifier CubicSL FakeSparsity LambdaSL
             NearlyDiagonalSparsifier WeightNormSparsifier fqn_to_module get_arg_info_from_tensor_fqn
             get_dynamic_sparse_quantized_mapping get_static_sparse_quantized_mapping module_to_fqn

@@ -52,6 +52,7 @@ from .fuser_method_mappings import fuse_conv_bn_relu as fuse_conv_bn_relu
 from .fuser_method_mappings import fuse_convtranspose_bn as fuse_convtranspose_bn
 from .fuser_method_mappings import fuse_linear_bn as fuse_linear_bn
 from .fuser_method_mappings import get_fuser_method as get_fuser_method
+from .fuser_method_mappings import get_fuser_method_new as get_fuser_method_new
 from .observer import FixedQParamsObserver as FixedQParamsObserver
 from .observer import HistogramObserver as HistogramObserver
 from .observer import MinMaxObserver as MinMaxObserver
@@ -125,6 +126,8 @@ from .qconfig import get_default_qconfig_dict as get_default_qconfig_dict
 from .qconfig import per_channel_dynamic_qconfig as per_channel_dynamic_qconfig
 from .qconfig import qconfig_equals as qconfig_equals
 from .qconfig_mapping import QConfigMapping as QConfigMapping
+from .qconfig_mapping import get_default_qat_qconfig_mapping as get_default_qat_qconfig_mapping
+from .qconfig_mapping import get_default_qconfig_mapping as get_default_qconfig_mapping
 from .quant_type import QuantType as QuantType
 from .quantization_mappings import (
     DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS as DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS,
@@ -177,6 +180,8 @@ from .quantize import swap_module as swap_module
 from .stubs import DeQuantStub as DeQuantStub
 from .stubs import QuantStub as QuantStub
 from .stubs import QuantWrapper as QuantWrapper
+from .utils import MatchAllNode as MatchAllNode
+from .utils import get_combined_dict as get_combined_dict
 
 
 def default_eval_fn(model: Any, calib_data: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.ao.nn import intrinsic as nni
 
-from .utils import get_combined_dict
+from .utils import MatchAllNode, get_combined_dict
 
 
 def _same_mode(first: Any, bn: Any, names: str) -> None:
@@ -130,6 +131,26 @@ def get_fuser_method(op_list: Any, additional_fuser_method_mapping: Any = None) 
     if found is None:
         raise AssertionError(f"did not find fuser method for: {op_list} ")
     return found
+
+
+def get_fuser_method_new(op_pattern: Any, fuser_method_mapping: Any) -> Any:
+    """What makes one module of those that a pattern matched, among patterns in which
+    ``MatchAllNode`` stands for anything.
+
+    Raises:
+        AssertionError: if nothing does.
+    """
+
+    def choices(pattern: Any) -> list[Any]:
+        if isinstance(pattern, tuple | list):
+            return [*itertools.product(*map(choices, pattern))]
+        return [pattern, MatchAllNode]
+
+    for pattern in choices(op_pattern):
+        found = fuser_method_mapping.get(pattern)
+        if found is not None:
+            return found
+    raise AssertionError(f"did not find fuser method for: {op_pattern} ")
 
 
 __getattr__ = _refusals.missing(__name__)

@@ -10,7 +10,6 @@ import jtorch as torch
 from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
 
-from . import qconfig_mapping
 from .fake_quantize import (
     FakeQuantize,
     FusedMovingAvgObsFakeQuantize,
@@ -226,13 +225,13 @@ def get_default_qat_qconfig(backend: str = "x86", version: int = 1) -> QConfig:
 
 def get_default_qconfig_dict(backend: str = "x86", version: int = 0) -> Any:
     """The default configuration as a dictionary, for old programs."""
-    made: Any = qconfig_mapping
+    made: Any = torch.ao.quantization
     return made.get_default_qconfig_mapping(backend, version).to_dict()
 
 
 def get_default_qat_qconfig_dict(backend: str = "x86", version: int = 1) -> Any:
     """The default configuration for training as a dictionary, for old programs."""
-    made: Any = qconfig_mapping
+    made: Any = torch.ao.quantization
     return made.get_default_qat_qconfig_mapping(backend, version).to_dict()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import Any
 
@@ -146,6 +147,153 @@ def has_no_children_ignoring_parametrizations(module: Any) -> bool:
     """Whether a module has no modules in it but parametrisations."""
     names = [*module._modules]
     return not names or names == ["parametrizations"]
+
+
+def activation_is_statically_quantized(qconfig: Any) -> bool:
+    """Whether a configuration puts activations on grids found before."""
+    return activation_dtype(qconfig) in (
+        torch.quint8, torch.qint8, torch.qint32, torch.float16, torch.uint8, torch.int8,
+        torch.int16, torch.int32, torch.float8_e5m2, torch.float8_e4m3fn,
+    ) and not activation_is_dynamically_quantized(qconfig)  # fmt: skip
+
+
+def activation_is_dynamically_quantized(qconfig: Any) -> bool:
+    """Whether a configuration quantises activations as they come."""
+    return get_qconfig_dtypes(qconfig)[2]
+
+
+def activation_is_int8_quantized(qconfig: Any) -> bool:
+    """Whether a configuration gives activations 8 bits."""
+    return activation_dtype(qconfig) in (torch.quint8, torch.qint8, torch.uint8, torch.int8)
+
+
+def activation_is_int32_quantized(qconfig: Any) -> bool:
+    """Whether a configuration gives activations 32 bits."""
+    return activation_dtype(qconfig) in (torch.qint32, torch.int32)
+
+
+def weight_is_quantized(qconfig: Any) -> bool:
+    """Whether a configuration gives weights less than single precision."""
+    return weight_dtype(qconfig) in (
+        torch.quint8, torch.qint8, torch.float16, torch.quint4x2, torch.uint8, torch.int8,
+        torch.int16, torch.int32, torch.float8_e5m2, torch.float8_e4m3fn,
+    )  # fmt: skip
+
+
+def weight_is_statically_quantized(qconfig: Any) -> bool:
+    """Whether a configuration gives weights 8 bits."""
+    return weight_dtype(qconfig) in (torch.quint8, torch.qint8, torch.uint8, torch.int8)
+
+
+def op_is_int8_dynamically_quantized(qconfig: Any) -> bool:
+    """Whether a configuration gives weights 8 bits, and activations as they come."""
+    activation, weight, dynamic = get_qconfig_dtypes(qconfig)
+    return (
+        activation in (torch.quint8, torch.uint8) and weight in (torch.qint8, torch.int8)
+        and dynamic
+    )  # fmt: skip
+
+
+def getattr_from_fqn(obj: Any, fqn: str) -> Any:
+    """What a dotted path leads to."""
+    for name in fqn.split("."):
+        obj = getattr(obj, name)
+    return obj
+
+
+def get_qparam_dict(observer_or_fake_quant: Any) -> dict[str, Any]:
+    """The grid that an observer has found: ``qscheme``, ``dtype``, ``scale``, ``zero_point``, and
+    what else it tells.
+
+    Raises:
+        RuntimeError: for schemes that are none.
+    """
+    observer = observer_or_fake_quant
+    scheme, dtype = getattr(observer, "qscheme", None), observer.dtype
+    if not scheme or type(observer).__name__ == "PlaceholderObserver":
+        return {"qscheme": None, "dtype": dtype}
+    found: dict[str, Any] = {"qscheme": scheme, "dtype": dtype}
+    # no tensor has a symmetric scheme
+    if is_per_tensor(scheme):
+        found["qscheme"] = torch.per_tensor_affine
+    elif is_per_channel(scheme):
+        if scheme is torch.per_channel_symmetric:
+            found["qscheme"] = torch.per_channel_affine
+        found["axis"] = observer.ch_axis
+    else:
+        raise RuntimeError(f"Unrecognized qscheme: {scheme}")
+    found["scale"], found["zero_point"] = observer.calculate_qparams()
+    for name in ("quant_min", "quant_max"):
+        if hasattr(observer, name):
+            found[name] = getattr(observer, name)
+    return found
+
+
+def get_swapped_custom_module_class(
+    custom_module: Any, custom_module_class_mapping: Any, qconfig: Any
+) -> Any:
+    """The class that takes the place of a program's own class, by kind of quantisation.
+
+    Raises:
+        AssertionError: if none does.
+    """
+    mapping = custom_module_class_mapping.get(get_quant_type(qconfig), {})
+    if type(custom_module) not in mapping:
+        raise AssertionError(
+            f"did not find corresponding observed module class for {type(custom_module)} in "
+            f"mapping: {mapping}"
+        )
+    return mapping[type(custom_module)]
+
+
+def get_fqn_to_example_inputs(model: Any, example_inputs: tuple[Any, ...]) -> dict[str, Any]:
+    """What each module in a model is called with when the model is called with
+    ``example_inputs``: defaults and keywords as positional arguments."""
+    found: dict[str, tuple[Any, ...]] = {}
+    handles = []
+
+    def note(path: str) -> Any:
+        def hook(module: Any, args: Any, kwargs: Any) -> None:
+            signature = inspect.signature(module.forward)
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            found[path] = tuple(bound.arguments.values())
+
+        return hook
+
+    for path, module in model.named_modules():
+        handles.append(module.register_forward_pre_hook(note(path), with_kwargs=True))
+    try:
+        model(*example_inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
+
+
+def _assert_and_get_unique_device(module: Any) -> Any:
+    """The device of a module; None if it has no tensors.
+
+    Raises:
+        AssertionError: if it lies on several.
+    """
+    devices = {p.device for p in module.parameters()} | {b.device for b in module.buffers()}
+    if devices == {torch.device("cpu"), torch.device("meta")}:
+        warnings.warn(
+            "Both 'meta' and 'cpu' are present in the list of devices. Module can have one device. "
+            "We Select 'cpu'.",
+            stacklevel=2,
+        )
+        return torch.device("cpu")
+    if len(devices) > 1:
+        raise AssertionError(
+            f"prepare only works with cpu or single-device CUDA modules, but got devices {devices}"
+        )
+    return next(iter(devices), None)
+
+
+class MatchAllNode:
+    """In a pattern of a graph: any node."""
 
 
 def get_quant_type(qconfig: Any) -> Any:

@@ -50,8 +50,8 @@ class FXFloatFunctional(nn.Module):
         return self._observed(torch.cat(x, dim=dim))
 
     def add_relu(self, x: torch.Tensor, y: torch.Tensor) -> Any:
-        """``torch.relu(torch.add(x, y))``."""
-        return self._observed(torch.relu(torch.add(x, y)))
+        """``torch.nn.functional.relu(torch.add(x, y))``."""
+        return self._observed(nn.functional.relu(torch.add(x, y)))
 
     def matmul(self, x: torch.Tensor, y: torch.Tensor) -> Any:
         """``torch.matmul(x, y)``."""

@@ -215,6 +215,8 @@ class _ConvNd(WeightedQuantizedModule):
     @classmethod
     def from_reference(cls, ref_qconv: Any, output_scale: Any, output_zero_point: Any) -> Any:
         """The layer of one that rounds its weights and computes with floats."""
+        if isinstance(ref_qconv, nn.Sequential):
+            ref_qconv = ref_qconv[0]
         made = cls._made(ref_qconv, ref_qconv.get_quantized_weight(), ref_qconv.bias)
         made.scale, made.zero_point = float(output_scale), int(output_zero_point)
         return made

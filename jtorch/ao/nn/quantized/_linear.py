@@ -211,6 +211,8 @@ class Linear(WeightedQuantizedModule):
     @classmethod
     def from_reference(cls, ref_qlinear: Any, output_scale: Any, output_zero_point: Any) -> Any:
         """The layer of one that rounds its weights and computes with floats."""
+        if isinstance(ref_qlinear, nn.Sequential):
+            ref_qlinear = ref_qlinear[0]
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)
         made.scale, made.zero_point = float(output_scale), int(output_zero_point)

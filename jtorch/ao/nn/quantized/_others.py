@@ -265,6 +265,13 @@ class PReLU(nn.Module):
         made.set_weight(_quantize_weight(mod.weight, observer))
         return made
 
+    @classmethod
+    def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Any:
+        """The module of one with floats and a configuration."""
+        made = cls.from_float(mod)
+        made.scale, made.zero_point = float(scale), int(zero_point)
+        return made
+
 
 # ---- normalisation -------------------------------------------------------------------------------
 
@@ -314,6 +321,8 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
     @classmethod
     def from_reference(cls, bn: Any, output_scale: Any, output_zero_point: Any) -> Any:
         """The module of one with floats."""
+        if isinstance(bn, nn.Sequential):
+            bn = bn[0]
         made = cls(bn.num_features, bn.eps, device=bn.weight.device, dtype=bn.weight.dtype)
         made.weight, made.bias = bn.weight, bn.bias
         made.running_mean, made.running_var = bn.running_mean, bn.running_var
@@ -665,4 +674,15 @@ class EmbeddingBag(Embedding):
             mode=mod.mode, include_last_offset=mod.include_last_offset,
         )  # fmt: skip
         made.set_weight(weight)
+        return made
+
+    @classmethod
+    def from_reference(cls, ref_embedding: Any) -> Any:
+        """The module of one that rounds its table."""
+        made = cls(
+            ref_embedding.num_embeddings, ref_embedding.embedding_dim,
+            max_norm=ref_embedding.max_norm, norm_type=ref_embedding.norm_type,
+            mode=ref_embedding.mode, include_last_offset=ref_embedding.include_last_offset,
+        )  # fmt: skip
+        made.set_weight(ref_embedding.get_quantized_weight())
         return made

@@ -45,6 +45,12 @@ class _ReLU:
         """The result with the rounded weight."""
         return F.relu(nnqat._ConvNd.forward(self, input))
 
+    def to_float(self: Any) -> Any:
+        """The layers without rounding."""
+        made = self._FLOAT_MODULE(nnqat._ConvNd.to_float(self), nn.ReLU())
+        made.train(self.training)
+        return made
+
 
 class ConvReLU1d(_ReLU, nnqat.Conv1d, _FusedModule):
     """A convolution of rows that rounds its weight, and a ReLU."""

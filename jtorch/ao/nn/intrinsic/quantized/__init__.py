@@ -134,6 +134,13 @@ class LinearLeakyReLU(_linear.Linear):
         made.negative_slope = mod[1].negative_slope
         return made
 
+    @classmethod
+    def from_reference(cls, ref_qlinear: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The layer of one that rounds its weights and computes with floats."""
+        made = super().from_reference(ref_qlinear, output_scale, output_zero_point)
+        made.negative_slope = ref_qlinear[1].negative_slope
+        return made
+
 
 class LinearTanh(_linear.Linear):
     """A linear layer and a hyperbolic tangent."""

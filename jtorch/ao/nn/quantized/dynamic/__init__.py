@@ -127,6 +127,8 @@ class Linear(_Linear):
     @classmethod
     def from_reference(cls, ref_qlinear: Any) -> Any:
         """The layer of one that rounds its weights and computes with floats."""
+        if isinstance(ref_qlinear, nn.Sequential):
+            ref_qlinear = ref_qlinear[0]
         made = cls(
             ref_qlinear.in_features, ref_qlinear.out_features, dtype=ref_qlinear.weight_dtype
         )

@@ -265,6 +265,18 @@ class RNNBase(nn.Module):
         made._all_weight_values = nn.ModuleList(packed)
         return made
 
+    @classmethod
+    def from_reference(cls, ref_mod: Any) -> Any:
+        """The layer of one that rounds its weights and computes with floats."""
+        make: Any = cls
+        made = make(
+            ref_mod.input_size, ref_mod.hidden_size, ref_mod.num_layers, ref_mod.bias,
+            ref_mod.batch_first, ref_mod.dropout, ref_mod.bidirectional,
+            dtype=ref_mod.weight_ih_l0_dtype,
+        )  # fmt: skip
+        made.set_weight_bias(ref_mod.get_quantized_weight_bias_dict())
+        return made
+
 
 def _weight_observer(mod: Any) -> tuple[Any, Any]:
     config = mod.qconfig
@@ -448,11 +460,33 @@ class RNNCellBase(nn.Module):
             weight = _packable(getattr(mod, f"weight_{word}"), make, dtype)
             packed = pack_weight_bias(weight, getattr(mod, f"bias_{word}"), dtype)
             setattr(made, f"_packed_weight_{word}", packed)
-        # as in PyTorch, states of models hold the packed weights alone
+        return made._with_plain_biases()
+
+    def _with_plain_biases(self) -> Any:
+        """As in PyTorch, states of models hold the packed weights alone."""
         for name in ("bias_ih", "bias_hh"):
-            bias = made._parameters.pop(name)
-            made.__dict__[name] = None if bias is None else bias.detach()
-        return made
+            if name in self._parameters:
+                bias = self._parameters.pop(name)
+                self.__dict__[name] = None if bias is None else bias.detach()
+        return self
+
+    @classmethod
+    def from_reference(cls, ref_mod: Any) -> Any:
+        """The cell of one that rounds its weights and computes with floats."""
+        more = (ref_mod.nonlinearity,) if hasattr(ref_mod, "nonlinearity") else ()
+        make: Any = cls
+        made = make(
+            ref_mod.input_size, ref_mod.hidden_size, ref_mod.bias, *more,
+            dtype=ref_mod.weight_ih_dtype,
+        )  # fmt: skip
+        made.bias_ih, made.bias_hh = ref_mod.bias_ih, ref_mod.bias_hh
+        made.set_weight_bias(
+            {
+                "weight_ih": ref_mod.get_quantized_weight_ih(), "bias_ih": ref_mod.bias_ih,
+                "weight_hh": ref_mod.get_quantized_weight_hh(), "bias_hh": ref_mod.bias_hh,
+            }
+        )  # fmt: skip
+        return made._with_plain_biases()
 
 
 class RNNCell(RNNCellBase):
