@@ -163,6 +163,12 @@ def mv(input: SparseTensor, vec: Tensor, *, out: object = None) -> Tensor:
     return named(times_dense(input, vec.unsqueeze(1)).squeeze(1), "MvBackward0")
 
 
+def _nothing_of(input: Tensor, found: Tensor) -> Tensor:
+    """``found`` with ``input`` as an operand that plays no part: its NaN neither, and its gradient
+    is zero, not missing."""
+    return found + input.masked_fill(torch.ones((), dtype=torch.bool), 0)
+
+
 @sparse_op("addmv")
 def addmv(
     input: Tensor,
@@ -196,6 +202,8 @@ def addmv(
     found = found if alpha == 1 else found * alpha
     if beta != 0:
         found = torch.add(found, input, alpha=beta)
+    elif input.requires_grad:
+        found = _nothing_of(input, found)
     return named(found, "AddmvBackward0") if out is None else torch.mul(found, 1, out=out)
 
 
@@ -292,6 +300,8 @@ def addmm(
         found = (input if beta == 1 and type(beta) is int else input * beta) + found
     elif isinstance(input, SparseTensor):  # its places stay; a NaN times 0 would be one
         found = like(input, torch.zeros_like(input._vals)) + found
+    elif input.requires_grad:
+        found = _nothing_of(input, found)
     return found if isinstance(found, SparseTensor) else named(found, "AddmmBackward0")
 
 

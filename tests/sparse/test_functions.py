@@ -317,3 +317,19 @@ def test_what_is_multiplied_by_zero_plays_no_part(layout: torch.layout) -> None:
     assert nan.clone().addmm_(s, x, beta=0).tolist() == x.tolist()
     found = torch.addmm(nan.to_sparse(layout=layout), s, s, beta=0)
     assert found.layout is layout and found.to_dense().tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_what_plays_no_part_has_zeros_for_a_gradient(layout: torch.layout) -> None:
+    s, dense = torch.eye(2).to_sparse(layout=layout), torch.ones(2, 2, requires_grad=True)
+    nan = torch.full((1, 2), torch.nan, requires_grad=True)
+    found = torch.addmm(nan, s, dense, beta=0)
+    found.sum().backward()
+    assert type(found.grad_fn).__name__ == "AddmmBackward0"
+    assert found.tolist() == [[1, 1], [1, 1]]
+    assert nan.grad is not None and nan.grad.tolist() == [[0, 0]]
+    assert dense.grad is not None and dense.grad.tolist() == [[1, 1], [1, 1]]
+    if layout is torch.sparse_csr:
+        nan = torch.full((2,), torch.nan, requires_grad=True)
+        torch.addmv(nan, s, torch.ones(2), beta=0).sum().backward()
+        assert nan.grad is not None and nan.grad.tolist() == [0, 0]
