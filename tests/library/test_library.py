@@ -651,6 +651,8 @@ def test_forms_of_schemas(schema: str) -> None:
     from jtorch.library.texts import check_form
 
     check_form(schema)
+    with pytest.raises(RuntimeError, match="expected eof but found"):
+        check_form(f"{schema} )")
 
 
 def test_kernels_for_devices_that_there_are_not() -> None:

@@ -3,9 +3,12 @@ by name only."""
 
 from __future__ import annotations
 
+import jax
+import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch._src.ops._kernel import cast
 
 NAN = float("nan")
 
@@ -126,3 +129,13 @@ def test_unsigned_integers_decide_for_tensors_without_dimensions() -> None:
     assert torch.result_type(x, 1j) is torch.complex64
     with pytest.raises(RuntimeError, match="attempted to promote Bool and UInt16"):
         torch.result_type(torch.tensor([True]), torch.tensor(1, dtype=torch.uint16))
+
+
+def test_doubles_become_halves_by_way_of_floats() -> None:
+    between = [1 + 2**-11 + 2**-40, 1 + 2**-11 - 2**-40, 1 + 3 * 2**-11 - 2**-40, 65519.9999999]
+    x = torch.tensor(between, dtype=torch.float64)
+    expected = x.float().half().tolist()
+    assert expected == [1.0, 1.0, 1.001953125, float("inf")]
+    assert x.half().tolist() == expected
+    compiled = jax.jit(lambda a: cast(a, np.dtype(np.float16)))(np.array(between))
+    assert np.asarray(compiled).tolist() == expected

@@ -433,6 +433,9 @@ def cast(a: jax.Array, target: np.dtype) -> jax.Array:
         a = jnp.real(a)
     if target.kind in "iu" and jnp.issubdtype(a.dtype, jnp.floating):
         return whole(a, target)
+    if target == np.float16 and a.dtype == np.float64:
+        # rounded twice, as in PyTorch: some processors, and XLA for them, do it at once
+        a = lax.convert_element_type(a, np.float32)
     if target == dtypes.float8_e4m3fn.np:
         limit = np.asarray(448, a.dtype) if a.dtype.itemsize > 1 else None
         a = (

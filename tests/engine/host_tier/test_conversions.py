@@ -56,8 +56,14 @@ def between(dtype: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("source", EVERY)
 def test_casts(source: Any) -> None:
+    def cast(x: Any, target: Any) -> Any:
+        if x.dtype == np.float64 and target == np.float16:
+            # as kernels do it: what XLA does at once depends on the processor
+            x = lax.convert_element_type(x, np.float32)
+        return lax.convert_element_type(x, target)
+
     def fn(x: Any, scalar: Any, empty: Any) -> Any:
-        return [lax.convert_element_type(v, t) for t in EVERY for v in (x, scalar, empty)]
+        return [cast(v, t) for t in EVERY for v in (x, scalar, empty)]
 
     x = between(source)
     if x.dtype.kind == "c":
