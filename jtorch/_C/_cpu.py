@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..cpu import _init_amx as _asked
+
 __all__ = ["_get_cpu_capability", "_init_amx"]
 
 
@@ -11,5 +13,6 @@ def _get_cpu_capability() -> str:
 
 
 def _init_amx() -> bool:
-    """False: no tiles of a processor are asked for here; XLA takes what it can use."""
-    return False
+    """Whether the processor has tiles, where the operating system tells. They are not asked for
+    here; XLA takes what it can use."""
+    return _asked()

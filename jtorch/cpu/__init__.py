@@ -136,8 +136,9 @@ def _is_amx_fp16_supported() -> bool:
 
 
 def _init_amx() -> bool:
-    """False: no tiles of a processor are asked for here; XLA takes what it can use."""
-    return False
+    """Whether the processor has tiles, where the operating system tells. They are not asked for
+    here; XLA takes what it can use."""
+    return _is_amx_tile_supported()
 
 
 def _has(flag: str) -> bool:

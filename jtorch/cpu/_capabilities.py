@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import platform
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -71,6 +72,11 @@ def _caches() -> dict[str, int]:
     return found
 
 
+def _short(name: str) -> str:
+    """A processor's name without marks, frequency, numbers of cores and words that all have."""
+    return " ".join(re.sub(r"\((?:R|TM)\)|@.*|\b(?:\d+-Core|CPU|Processor)\b", " ", name).split())
+
+
 @functools.cache
 def capabilities() -> Mapping[str, bool | int | str]:
     """What ``torch.cpu.get_capabilities`` gives."""
@@ -84,7 +90,7 @@ def capabilities() -> Mapping[str, bool | int | str]:
     logical = len(cores) or os.cpu_count() or 1
     found |= {
         "architecture": architecture,
-        "cpu_name": cores[0].get("model name", "") if cores else platform.processor(),
+        "cpu_name": _short(cores[0].get("model name", "") if cores else platform.processor()),
         "num_sockets": len(sockets),
         "num_physical_cores": len(physical) or logical,
         "num_logical_cores": logical,

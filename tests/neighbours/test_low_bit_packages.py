@@ -35,7 +35,7 @@ def test_the_inner_module_has_no_more_than_pytorchs() -> None:
 
 
 def test_questions_about_the_processor() -> None:
-    assert torch._C._cpu._init_amx() is False
+    assert torch._C._cpu._init_amx() is torch.cpu._is_amx_tile_supported()
     assert torch._C._cpu._get_cpu_capability() == torch.backends.cpu.get_cpu_capability()
     assert not hasattr(torch._C._cpu, "_is_amx_tile_supported")
 
