@@ -52,7 +52,7 @@ def is_composite(func: OpOverload) -> bool:
     if func._namespace != "aten" or func._schema.outs:
         return False
     name = func._opname
-    if name.startswith("upsample_") and func._overloadname == "vec":
+    if name.lstrip("_").startswith("upsample_") and func._overloadname == "vec":
         return True
     plain = name.rstrip("_") if not name.startswith("_") else name
     said = _taken_apart()

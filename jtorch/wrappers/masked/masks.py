@@ -31,7 +31,8 @@ def canonical_dim(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]
     ndim = max(ndim, 1)
     found: list[int] = []
     # a symbol of a trace stands for the number of its example, which becomes a guard
-    for d in map(int, (dim,) if isinstance(dim, (int, torch.SymInt)) else dim):
+    for given in (dim,) if isinstance(dim, (int, torch.SymInt)) else dim:
+        d = int(given) if isinstance(given, torch.SymInt) else given
         if d in found:
             raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
         if not -ndim <= d < ndim:
