@@ -137,5 +137,16 @@ def test_doubles_become_halves_by_way_of_floats() -> None:
     expected = x.float().half().tolist()
     assert expected == [1.0, 1.0, 1.001953125, float("inf")]
     assert x.half().tolist() == expected
+    half = torch.float16
+    x = torch.zeros(3, dtype=half)
+    x[0], x[1], x[2] = between[0], torch.tensor(between[1], dtype=torch.float64), between[2]
+    assert x.tolist() == expected[:3]
+    for made in (
+        torch.tensor(between, dtype=half), torch.tensor(np.array(between), dtype=half),
+        torch.as_tensor(np.array(between), dtype=half),
+        torch.stack([torch.full((), n, dtype=half) for n in between[:3]]),
+        torch.stack([torch.tensor(n, dtype=half) for n in between]),
+    ):  # fmt: skip
+        assert made.tolist() == expected[: len(made)]
     compiled = jax.jit(lambda a: cast(a, np.dtype(np.float16)))(np.array(between))
     assert np.asarray(compiled).tolist() == expected

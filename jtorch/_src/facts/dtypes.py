@@ -290,6 +290,14 @@ def _np_name(np_dtype: np.dtype) -> str:
     return f"{kind.__module__}.{kind.__name__}"
 
 
+def converted(x: np.ndarray | np.generic, np_dtype: np.dtype) -> Any:
+    """NumPy's numbers in another dtype; doubles become halves by way of floats, rounded twice, as
+    PyTorch has it."""
+    if np_dtype == np.float16 and x.dtype == np.float64:
+        x = x.astype(np.float32)
+    return x.astype(np_dtype)
+
+
 def of_number(value: object) -> dtype:
     """The dtype of a Python number standing alone."""
     if isinstance(value, bool):

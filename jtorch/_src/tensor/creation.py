@@ -177,7 +177,7 @@ def values_of(leaves: list[complex | float | int], dtype: dtypes.dtype) -> np.nd
         )
     if kind == dtypes.FLOATING:
         with np.errstate(over="ignore"):  # too large numbers become infinite, as in torch
-            return np.array(leaves, np.float64).astype(dtype.np)
+            return dtypes.converted(np.array(leaves, np.float64), dtype.np)
     return _integers(leaves, dtype)
 
 
@@ -297,7 +297,7 @@ def _made(
     if dtype is not None and array.dtype != dtype.np:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # complex to real drops the imaginary part
-            array = array.astype(dtype.np)
+            array = dtypes.converted(array, dtype.np)
     if requires_grad and dtypes.from_np(array.dtype).category < dtypes.FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return from_host(array, device, requires_grad)

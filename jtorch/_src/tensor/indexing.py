@@ -583,7 +583,7 @@ def _number_for(target: Tensor, value: object) -> Operand:
     if not half or not isinstance(value, (int, float)):
         return value
     with np.errstate(over="ignore"):
-        return float(np.float64(value).astype(dtype))
+        return float(dtypes.converted(np.float64(value), dtype))
 
 
 def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
