@@ -594,14 +594,6 @@ derivative(
     ),
 )
 derivative(
-    A.upsample_bilinear2d,
-    self=lambda g, self_, output_size, align_corners, scales_h, scales_w: (
-        A.upsample_bilinear2d_backward.default(
-            g, output_size, self_.shape, align_corners, scales_h, scales_w
-        )
-    ),
-)
-derivative(
     A.upsample_trilinear3d,
     self=lambda g, self_, output_size, align_corners, scales_d, scales_h, scales_w: (
         A.upsample_trilinear3d_backward.default(
@@ -609,27 +601,20 @@ derivative(
         )
     ),
 )
-derivative(
-    A.upsample_bicubic2d,
-    self=lambda g, self_, output_size, align_corners, scales_h, scales_w: (
-        A.upsample_bicubic2d_backward.default(
+
+
+def _of_planes(name: str) -> None:
+    back = getattr(A, f"{name}_backward").default
+    derivative(
+        getattr(A, name),
+        self=lambda g, self_, output_size, align_corners, scales_h, scales_w: back(
             g, output_size, self_.shape, align_corners, scales_h, scales_w
-        )
-    ),
-)
-derivative(
-    A._upsample_bilinear2d_aa,
-    self=lambda g, self_, output_size, align_corners, scales_h, scales_w: (
-        A._upsample_bilinear2d_aa_backward.default(
-            g, output_size, self_.shape, align_corners, scales_h, scales_w
-        )
-    ),
-)
-derivative(
-    A._upsample_bicubic2d_aa,
-    self=lambda g, self_, output_size, align_corners, scales_h, scales_w: (
-        A._upsample_bicubic2d_aa_backward.default(
-            g, output_size, self_.shape, align_corners, scales_h, scales_w
-        )
-    ),
-)
+        ),
+    )
+
+
+for _name in (
+    "upsample_bilinear2d", "upsample_bicubic2d", "_upsample_bilinear2d_aa",
+    "_upsample_bicubic2d_aa",
+):  # fmt: skip
+    _of_planes(_name)
