@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import ops as _ops
-from .._src.aten.schema import texts
+from .._src.aten.schema import texts_of
 from .._src.protocol.withheld import known_signature
 from ..core import Tensor as _Tensor
 from ..nn import functional as _functional
@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
     found = getattr(_functional, name, None)
     if found is None or not _takes_the_same(name, found):
-        found = getattr(_ops.aten, name, None) if name in texts() else found
+        found = getattr(_ops.aten, name, None) if texts_of(name) else found
     if found is None:
         raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
     return found
@@ -34,7 +34,7 @@ def __getattr__(name: str) -> Any:
 def _takes_the_same(name: str, function: Any) -> bool:
     """Whether a function takes and gives what the operator of its name does: some have a reduction
     by name, or give places if asked."""
-    if name not in texts():
+    if not texts_of(name):
         return True
     mine = list(known_signature(function).parameters)
     theirs = [a.name for a in getattr(_ops.aten, name).default._schema.arguments]

@@ -17,7 +17,7 @@ from .families import declaration
 from .functions import ALIASES, DECOMPOSED, IN_PARTS, ROUTES, flat
 from .kernels import kernel_of
 from .overloads import OpOverload, aten
-from .schema import texts
+from .schema import texts_of
 
 if TYPE_CHECKING:
     from ..facts.kinds import Function, Tree
@@ -82,7 +82,7 @@ def _parts(func: OpOverload) -> Function | None:
     if name in DECOMPOSED:
         return DECOMPOSED[name]
     usual = ALIASES.get(name, name)
-    if usual != name and usual in texts():
+    if usual != name and texts_of(usual):
         return getattr(aten, usual)
     if not is_composite(func):
         return None

@@ -27,8 +27,8 @@ _FACTORY = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bo
 _NUMBERS = {"Scalar": 1, "Tensor_Scalar": 1, "Scalar_Tensor": 0}
 
 
-def lines_of(record: Op | Composite) -> Iterator[str]:
-    """The lines of ``schemas.txt`` that a declaration stands for."""
+def _stated(record: Op | Composite) -> tuple[str, tuple[str, ...]]:
+    """The packet of a declaration's own name, and what the declaration states of overloads."""
     own = flat(record.path)
     stated: tuple[str, ...] | None = getattr(record.body, "schemas", None)
     if stated is None:
@@ -38,6 +38,24 @@ def lines_of(record: Op | Composite) -> Iterator[str]:
             if packet == own and record.namespace != "_C"
             else ()
         )
+    return own, stated
+
+
+def packets() -> dict[str, dict[int, Op | Composite]]:
+    """The declarations that state overloads of each packet, by their places among all: found
+    without writing any overload."""
+    found: dict[str, dict[int, Op | Composite]] = {}
+    for place, record in enumerate((*OPS.values(), *COMPOSITES)):
+        own, stated = _stated(record)
+        heads = {item.partition("(")[0].partition(" ")[0].partition(".")[0] for item in stated}
+        for packet in heads:
+            found.setdefault(packet or own, {})[place] = record
+    return found
+
+
+def lines_of(record: Op | Composite) -> Iterator[str]:
+    """The lines of ``schemas.txt`` that a declaration stands for."""
+    own, stated = _stated(record)
     mine: list[str] = []
     for item in stated:
         found = _ITEM.match(item)

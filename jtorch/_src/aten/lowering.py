@@ -29,7 +29,7 @@ from .routes_products import products
 from .routes_shape import is_contiguous
 from .routes_tensor import is_wrapper
 from .routes_whole import BODIES, WHOLE, packet_of
-from .schema import texts
+from .schema import texts_of
 from .state import STATE, Below, Quiet
 from .transformed import aligned
 from .values import Held, Unreadable, held, shadow, tensor_of
@@ -131,7 +131,7 @@ def _route(path: str) -> object:
         name = ALIASES.get(name, name)
         if name in ROUTES and "." not in name:
             return ROUTES[name]
-        if name in texts() and path not in IN_PARTS:
+        if texts_of(name) and path not in IN_PARTS:
             packet = getattr(aten, name)
             parts = all(is_composite(o) for o in packet.all() if not o._schema.outs)
             return (None if parts else from_python(path, packet)) or packet

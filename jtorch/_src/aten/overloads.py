@@ -18,7 +18,7 @@ from ..ops._declare import OPS
 from ..refusals import names as _refused
 from ..refusals import stand_ins as _refusals
 from ..tensor.symbols import Float, Sym
-from .schema import NO_DEFAULT, Argument, Schema, texts
+from .schema import NO_DEFAULT, Argument, Schema, texts, texts_of
 
 if TYPE_CHECKING:
     from ..facts.kinds import Keywords, Row, Tree, Values
@@ -444,8 +444,9 @@ class _OpNamespace(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         namespace = self.__dict__.get("name", "?")
-        if namespace == "aten" and name in texts():
-            made = OpOverloadPacket("aten", name, texts()[name])
+        known = texts_of(name) if namespace == "aten" else {}
+        if known:
+            made = OpOverloadPacket("aten", name, known)
             self.__dict__[name] = made
             return made
         late_operators(namespace)

@@ -23,7 +23,7 @@ from .kernels import kernel
 from .overloads import OpOverloadPacket, aten
 from .routes_math import unique_consecutive
 from .routes_shape import size_of, split
-from .schema import texts
+from .schema import texts_of
 
 if TYPE_CHECKING:
     from ..facts.kinds import Decorator, Keywords, Values
@@ -51,7 +51,7 @@ def whole(*functions: Any) -> Decorator:
 def packet_of(names: list[str]) -> OpOverloadPacket | None:
     """The operator of one of several names."""
     for name in names:
-        if name in texts():
+        if texts_of(name):
             return getattr(aten, name)
     return None
 
@@ -240,7 +240,7 @@ for _path, _name in {
     "dropout3d": "feature_dropout", "alpha_dropout": "alpha_dropout",
     "feature_alpha_dropout": "feature_alpha_dropout",
 }.items():  # fmt: skip
-    if _name in texts():
+    if texts_of(_name):
         _dropout(_path, _name, _path not in ("alpha_dropout", "feature_alpha_dropout"))
 
 
@@ -424,7 +424,7 @@ def _interpolate(
     name = names.get((mode, n))
     if name is not None and antialias:
         name = f"_{name}_aa" if mode in ("bilinear", "bicubic") else None
-    if name is None or recompute_scale_factor or "vec" not in texts().get(name, ()):
+    if name is None or recompute_scale_factor or "vec" not in texts_of(name):
         return NotImplemented
     wanted = None if size is None else _list(size, n)
     factors = None if scale_factor is None else [float(s) for s in _list(scale_factor, n)]

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..bind.cores import Composite
 from ..facts import devices, dtypes, layouts
-from .declared import declared
+from ..ops._declare import Op
+from .declared import declared, lines_of, packets
 
 
 class _NoDefault:
@@ -231,24 +234,71 @@ def _in_place(text: str, overload: str) -> str:
 #: Texts by packet name, each a dict from overload name to schema text; in-place packets end in an
 #: underscore.
 _texts: dict[str, dict[str, str]] = {}
+#: The same of packets that were asked for one by one.
+_single: dict[str, dict[str, str]] = {}
+
+
+def _head(line: str) -> tuple[str, str]:
+    """The packet and the overload that a line begins with."""
+    name, _, overload = line.partition("(")[0].partition(".")
+    return name, overload or "default"
+
+
+def _add(line: str, into: dict[str, dict[str, str]]) -> None:
+    """Adds the overloads that a line stands for: its own, in place, and with ``out``."""
+    name, overload = _head(line)
+    text, _, variants = line.partition(" ;")
+    mine = into.setdefault(name, {})
+    mine[overload] = text
+    for variant in variants.split():
+        if variant.startswith("_"):
+            other = variant[1:] or overload
+            into.setdefault(f"{name}_", {})[other] = _in_place(text, other)
+        else:
+            out, _, names = variant[1:].partition(":")
+            mine[out] = _with_out(text, out, names.split(",") if names else ["out"])
+
+
+@cache
+def _table() -> list[str]:
+    path = Path(__file__).with_name("schemas.txt")
+    return path.read_text(encoding="ascii").splitlines()
+
+
+@cache
+def _stating() -> tuple[dict[str, dict[int, Op | Composite]], dict[str, dict[int, str]]]:
+    """The declarations and the lines of the table that state overloads of each packet."""
+    lines: dict[str, dict[int, str]] = {}
+    for place, line in enumerate(_table()):
+        lines.setdefault(_head(line)[0], {})[place] = line
+    return packets(), lines
 
 
 def texts() -> dict[str, dict[str, str]]:
     """The texts of all schemas, by packet and overload."""
     if not _texts:
-        table = Path(__file__).with_name("schemas.txt").read_text(encoding="ascii").splitlines()
-        for line in (*declared(), *table):
-            text, _, variants = line.partition(" ;")
-            head = text.partition("(")[0]
-            name, _, overload = head.partition(".")
-            overload = overload or "default"
-            mine = _texts.setdefault(name, {})
-            mine[overload] = text
-            for variant in variants.split():
-                if variant.startswith("_"):
-                    other = variant[1:] or overload
-                    _texts.setdefault(f"{name}_", {})[other] = _in_place(text, other)
-                else:
-                    out, _, names = variant[1:].partition(":")
-                    mine[out] = _with_out(text, out, names.split(",") if names else ["out"])
+        for line in (*declared(), *_table()):
+            _add(line, _texts)
     return _texts
+
+
+def texts_of(packet: str) -> dict[str, str]:
+    """The texts of one packet's schemas by overload, none if there is no such packet. A process
+    that asks for few does not pay for all."""
+    if _texts:
+        return _texts.get(packet, {})
+    if packet not in _single:
+        declarations, table = _stating()
+        into: dict[str, dict[str, str]] = {}
+        # an operator in place is a variant of the one that makes a tensor, if it is not stated
+        names = (packet, packet.removesuffix("_"))
+        records = declarations.get(names[0], {}) | declarations.get(names[1], {})
+        for place in sorted(records):
+            for line in lines_of(records[place]):
+                if _head(line)[0] in names:
+                    _add(line, into)
+        lines = table.get(names[0], {}) | table.get(names[1], {})
+        for place in sorted(lines):
+            _add(lines[place], into)
+        _single[packet] = into.get(packet, {})
+    return _single[packet]

@@ -348,10 +348,10 @@ def signatures(name: str, method: bool, out: bool) -> list[Signature]:
     key = (name, method, out)
     if key not in _found:
         notation = hooks.schemas.get()
-        texts = notation.texts()
+        texts = notation.texts_of(name)
         made = []
-        known = [notation.Schema(text) for text in texts.get(name, {}).values()]
-        for overload, text in texts.get(name, {}).items():
+        known = [notation.Schema(text) for text in texts.values()]
+        for overload, text in texts.items():
             if f"{name.rstrip('_')}.{overload}" in _HIDDEN or "Dimname" in text:
                 continue
             schema = notation.Schema(text)
