@@ -3,10 +3,12 @@ cannot be solved."""
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch._src.ops.linalg_solve import solve
 
 R = np.random.RandomState(0)
 SQUARE, TALL, WIDE = (torch.tensor(R.randn(*s)) for s in ((2, 4, 4), (2, 5, 3), (2, 3, 5)))
@@ -321,3 +323,19 @@ def test_cholesky_ex_leaves_what_could_be_factored(upper: bool) -> None:
     first = factors[0].mT if upper else factors[0]
     assert first.tolist() == [[2.0, 0.0, 0.0], [1.0, -4.0, 0.0], [3.0, 5.0, 20.0]]
     assert torch.equal(factors[1], torch.eye(3) * 2)
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_one_factorisation_serves_a_system_its_flaws_and_a_batch_of_right_sides(left: bool) -> None:
+    a, b = SQUARE[0].numpy(), R.randn(2, 4, 4)
+    program = jax.make_jaxpr(lambda a, b: solve(a, b, left=left))(a, b)
+    (factors,) = [line for line in str(program).splitlines() if "= lu" in line]
+    assert "2,4,4" not in factors
+
+    def both(ways: list[np.ndarray]) -> list[np.ndarray]:
+        x = solve(ways[0], ways[1], left=left)
+        return jax.numpy.matmul(ways[0], x) if left else jax.numpy.matmul(x, ways[0])
+
+    # A X is B whatever A is, also in second derivatives and in transposed systems
+    rows = jax.jit(jax.jacrev(jax.jacfwd(both)))([a, b])
+    assert all(abs(x).max() < 1e-8 for pair in rows for x in pair)

@@ -57,18 +57,48 @@ def zero_pivot(lu: Array) -> Array:
     )
 
 
-def _lu_info(a: Array) -> Array:
-    return (
-        zero_pivot(lapack.lu(lax.stop_gradient(a))[0])
-        if a.size
-        else jnp.zeros(a.shape[:-2], np.int32)
+def linear_solve(a: Array, b: Array, *, transpose: bool = False) -> tuple[Array, Array]:
+    """The solution of ``A X = B`` (of ``A^T X = B`` with ``transpose``) for matrices, with leading
+    dimensions that broadcast, and LAPACK's ``info`` of A.
+
+    One factorisation serves both, and the derivatives of any order too: they solve systems with the
+    same factors.
+    """
+    if not a.size or not b.size:
+        _, b = batched(a, b)
+        return jnp.zeros_like(b), jnp.zeros(a.shape[:-2], np.int32)
+    lu, _, order = lapack.lu(lax.stop_gradient(a))
+    info = zero_pivot(lu)
+    a, b = batched(a, b)
+    lu, order = jnp.broadcast_to(lu, a.shape), jnp.broadcast_to(order, a.shape[:-1])
+    if transpose:
+        a = jnp.swapaxes(a, -1, -2)
+    found = lax.custom_linear_solve(
+        lambda x: lax.batch_matmul(a, x, lax.Precision.HIGHEST),
+        b,
+        solve=lambda _, x: _from_factors(lu, order, x, transpose=transpose),
+        transpose_solve=lambda _, x: _from_factors(lu, order, x, transpose=not transpose),
     )
+    return found, info
 
 
-def _inverse(a: Array, function: str) -> Array:
+def _from_factors(
+    lu: Array, order: Array, b: Array, *, transpose: bool = False, adjoint: bool = False
+) -> Array:
+    """The solution of a system, or of the transposed one, from its factors and the order of its
+    rows, all of one batch."""
+    if transpose or adjoint:
+        half = triangular(lu, b, upper=True, transpose=transpose, adjoint=adjoint)
+        found = triangular(lu, half, upper=False, transpose=transpose, adjoint=adjoint, unit=True)
+        return jnp.take_along_axis(found, jnp.argsort(order, -1)[..., None], -2)
+    rows = jnp.take_along_axis(b, order[..., None], -2)
+    return triangular(lu, triangular(lu, rows, upper=False, unit=True), upper=True)
+
+
+def _inverse(a: Array, function: str) -> tuple[Array, Array]:
     check_square(a, function)
     check_float(a, function)
-    return jnp.linalg.solve(a, eye_like(a)) if a.size else a
+    return linear_solve(a, eye_like(a))
 
 
 def _inv_rule(g: Array, result: Array, A: Array) -> tuple[Array]:
@@ -103,8 +133,8 @@ def inv(A: Array) -> Array:
         tensor([[ 1.0000, -0.5000],
                 [ 0.0000,  0.2500]])
     """
-    found = _inverse(A, "linalg.inv")
-    guard_info(_lu_info(A), "linalg.inv", _SINGULAR, A.shape[-1])
+    found, info = _inverse(A, "linalg.inv")
+    guard_info(info, "linalg.inv", _SINGULAR, A.shape[-1])
     return found
 
 
@@ -170,7 +200,7 @@ def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
         >>> torch.linalg.inv_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]])).info
         tensor(2, dtype=torch.int32)
     """
-    found, info = _inverse(A, "linalg.inv"), _lu_info(A)
+    found, info = _inverse(A, "linalg.inv")
     if check_errors:
         guard_info(info, "linalg.inv_ex", _SINGULAR, A.shape[-1])
     return found, info
@@ -201,7 +231,7 @@ def _check_system(a: Array, b: Array, left: bool, function: str) -> None:
         )
 
 
-def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
+def _solved(a: Array, b: Array, left: bool, function: str) -> tuple[Array, Array]:
     check_square(a, function)
     check_float(a, function, kernel="lu_cpu")
     if a.dtype != b.dtype:
@@ -218,13 +248,10 @@ def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
             )
         b = b[..., None]
     _check_system(a, b, left, function)
-    a, b = batched(a, b)
-    if not left:
-        a, b = jnp.swapaxes(a, -1, -2), jnp.swapaxes(b, -1, -2)
-    found = jnp.linalg.solve(a, b) if a.size and b.size else jnp.zeros_like(b)
+    found, info = linear_solve(a, b if left else jnp.swapaxes(b, -1, -2), transpose=not left)
     if not left:
         found = jnp.swapaxes(found, -1, -2)
-    return found[..., 0] if vector else found
+    return found[..., 0] if vector else found, info
 
 
 @op(
@@ -255,8 +282,8 @@ def solve(A: Array, B: Array, *, left: bool = True) -> Array:
         >>> torch.linalg.solve(torch.tensor([[2.0, 1.0], [1.0, 3.0]]), torch.tensor([3.0, 5.0]))
         tensor([0.8000, 1.4000])
     """
-    found = _solved(A, B, left, "linalg.solve")
-    guard_info(_lu_info(A), "torch.linalg.solve", _UNSOLVABLE, A.shape[-1])
+    found, info = _solved(A, B, left, "linalg.solve")
+    guard_info(info, "torch.linalg.solve", _UNSOLVABLE, A.shape[-1])
     return found
 
 
@@ -291,7 +318,7 @@ def solve_ex(
         ... ).info
         tensor(2, dtype=torch.int32)
     """
-    found, info = _solved(A, B, left, "linalg.solve"), _lu_info(A)
+    found, info = _solved(A, B, left, "linalg.solve")
     if check_errors:
         guard_info(info, "torch.linalg.solve_ex", _UNSOLVABLE, A.shape[-1])
     return found, info
@@ -665,12 +692,7 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
         )
         guard_range(pivots, low, high, RuntimeError, message)
     order = jnp.broadcast_to(permutation(pivots, lu.shape[-1]), factor.shape[:-1])
-    if adjoint:
-        half = triangular(factor, b, upper=True, adjoint=True)
-        found = triangular(factor, half, upper=False, adjoint=True, unit=True)
-        return jnp.take_along_axis(found, jnp.argsort(order, -1)[..., None], -2)
-    rows = jnp.take_along_axis(b, order[..., None], -2)
-    return triangular(factor, triangular(factor, rows, upper=False, unit=True), upper=True)
+    return _from_factors(factor, order, b, adjoint=adjoint)
 
 
 @op(

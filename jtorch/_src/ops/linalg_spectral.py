@@ -24,6 +24,7 @@ from ._linalg import (
     zero_where_zero,
 )
 from ._numeric import is_complex, is_integral, scalar_name
+from .linalg_solve import linear_solve
 
 if TYPE_CHECKING:
     from ...core import Tensor
@@ -255,7 +256,7 @@ def _eig_grad(
         inner = inner + zero_where_zero(
             off_diagonal(product), jnp.conj(values[..., None, :] - values[..., :, None])
         )
-    grad = jnp.linalg.solve(h, inner @ h)
+    grad, _ = linear_solve(h, inner @ h)
     return cast(grad, a.dtype)
 
 

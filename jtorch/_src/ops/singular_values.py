@@ -29,7 +29,7 @@ from ._linalg import (
 )
 from ._nodes import Made
 from ._numeric import is_complex, is_integral, scalar_name
-from .linalg_solve import _lu_info
+from .linalg_solve import linear_solve, zero_pivot
 from .linalg_spectral import _NOT_FINITE, _eigh, _guard_finite, _real_dtype, phase_free
 
 if TYPE_CHECKING:
@@ -723,10 +723,10 @@ def cond(A: Array, p: float | str | None = None) -> Array:
     check_float(A, "linalg.inv")
     if A.size == 0:
         return jnp.zeros(A.shape[:-2], _real_dtype(A))
-    singular = (_lu_info(A) > 0)[..., None, None]
+    singular = (zero_pivot(lapack.lu(lax.stop_gradient(A))[0]) > 0)[..., None, None]
     identity = jnp.broadcast_to(jnp.eye(A.shape[-1], dtype=A.dtype), A.shape)
     safe = jnp.where(singular, identity, A)
-    found = _matrix_norm(A, p) * _matrix_norm(jnp.linalg.solve(safe, identity), p)
+    found = _matrix_norm(A, p) * _matrix_norm(linear_solve(safe, identity)[0], p)
     return jnp.where(singular[..., 0, 0], np.asarray(np.inf, found.dtype), found)
 
 
