@@ -40,18 +40,14 @@ def sources() -> dict[Path, ast.Module]:
 def texts(tree: ast.Module) -> Iterator[str]:
     """The string constants of a module, without docstrings and annotations."""
     skipped: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+    for node in ast.walk(tree):  # parents come before what they hold
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str) and id(node) not in skipped:
+                yield node.value
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 skipped.add(id(first.value))
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in skipped
-        ):
-            yield node.value
 
 
 def operations() -> dict[str, set[Path]]:
