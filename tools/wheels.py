@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,7 +85,8 @@ def main() -> int:
     out = parser.parse_args().out
     files = sources()
     with tempfile.TemporaryDirectory() as place:
-        wheels = [build(Path(place), files, time) for time in _TIMES]
+        with ThreadPoolExecutor(len(_TIMES)) as pool:
+            wheels = list(pool.map(lambda time: build(Path(place), files, time), _TIMES))
         digests = [hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in wheels]
         lacking = missing(wheels[0], files)
         if out is not None:
