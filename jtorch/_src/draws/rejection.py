@@ -18,6 +18,7 @@ from contextlib import closing
 
 import numpy as np
 
+from ..facts.native import extension
 from .mt19937 import Twister
 from .sampling import listed_doubles, uniform64
 
@@ -25,6 +26,9 @@ _LARGEST_BLOCK = 1 << 14
 #: Where no more numbers are expected they are drawn one by one: noting and restoring a state takes
 #: as long as some fifty of them.
 _ONE_BY_ONE = 64
+#: The same loops in C (``native/rejection.c``), by kind of numbers; None without the extension.
+_native = getattr(extension(), "rejection", None)
+_GAMMA, _POISSON, _BINOMIAL = range(3)
 
 
 def _uniforms(twister: Twister, expected: int) -> Iterator[float]:
@@ -53,6 +57,30 @@ def _uniforms(twister: Twister, expected: int) -> Iterator[float]:
         except GeneratorExit:
             twister.return_to(start, 2 * taken)
             raise
+
+
+def _by_loop(
+    kind: int, parameters: list[np.ndarray], expected: int, twister: Twister
+) -> np.ndarray | None:
+    """The numbers as the loop in C draws them, by the block of uniform numbers, or None if it is
+    not worth it; ``expected`` is how many uniform numbers each may take."""
+    table = np.stack(parameters).astype(np.float64)
+    found = np.zeros(table.shape[1], np.float64)
+    if _native is None or expected * found.size <= _ONE_BY_ONE:
+        return None
+    at, left, block = 0, np.empty(0), min(expected * found.size, _LARGEST_BLOCK)
+    while at < found.size:
+        start = twister.position()
+        uniforms = np.concatenate([left, uniform64(twister, block)])
+        at, used, twister.pending_normal = _native(
+            kind, table, uniforms, found, at, twister.pending_normal
+        )
+        if at == found.size:
+            # (Those left of the blocks before did not suffice: the last ones are of this block.)
+            twister.return_to(start, 2 * (used - left.size))
+        left = uniforms[used:]
+        block = min(max(expected * (found.size - at), _ONE_BY_ONE), _LARGEST_BLOCK)
+    return found
 
 
 def _normals(twister: Twister, draw: Callable[[], float]) -> Callable[[], float]:
@@ -84,18 +112,23 @@ def gamma(twister: Twister, concentration: np.ndarray) -> np.ndarray:
     kind = concentration.dtype.type
     small = concentration < 1
     with np.errstate(all="ignore"):
-        boost = np.where(small, kind(1) / concentration, kind(0)).astype(np.float64).tolist()
+        boost = np.where(small, kind(1) / concentration, kind(0)).astype(np.float64)
         d = (np.where(small, concentration + kind(1), concentration) - kind(_THIRD)).astype(
             np.float64
         )
-        c = (1.0 / np.sqrt(9.0 * d)).tolist()
+        c = 1.0 / np.sqrt(9.0 * d)
+    drawn = _by_loop(_GAMMA, [boost, d, c, concentration == 0], 3, twister)
+    if drawn is not None:
+        return drawn
     found = np.zeros(concentration.size, np.float64)
     nothing = (concentration == 0).tolist()
     log = math.log
     with closing(_uniforms(twister, 3 * concentration.size)) as uniforms:  # type: ignore[type-var]
         draw = uniforms.__next__
         normal = _normals(twister, draw)
-        for i, (power, shape, slope) in enumerate(zip(boost, d.tolist(), c, strict=True)):
+        for i, (power, shape, slope) in enumerate(
+            zip(boost.tolist(), d.tolist(), c.tolist(), strict=True)
+        ):
             if nothing[i]:
                 continue
             scale = 1.0
@@ -160,6 +193,9 @@ def _transformed(rate: float, draw: Callable[[], float]) -> float:
 
 def poisson(twister: Twister, rate: np.ndarray) -> np.ndarray:
     """Poisson numbers, float64."""
+    drawn = _by_loop(_POISSON, [rate], 2, twister)
+    if drawn is not None:
+        return drawn
     rates = rate.astype(np.float64).tolist()
     found = np.zeros(len(rates), np.float64)
     with closing(_uniforms(twister, 2 * len(rates))) as uniforms:  # type: ignore[type-var]
@@ -247,35 +283,33 @@ def _btrs(
 
 def binomial(twister: Twister, count: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Binomial numbers, float64; what depends on the parameters alone is computed in their
-    precision, as PyTorch does."""
+    precision, as PyTorch does. No number of trials gives none (PyTorch does not end)."""
     kind = count.dtype.type
     one, flipped = kind(1), p > kind(0.5)
     with np.errstate(all="ignore"):
         q = np.where(flipped, one - p, p)
-        miss = np.log1p(-q).astype(np.float64).tolist()
-        spread = np.sqrt(count * q * (one - q)).astype(np.float64).tolist()
-        odds = (q / (one - q)).astype(np.float64).tolist()
-        middle = np.floor((count + one) * q).astype(np.float64).tolist()
-    mean = (count * q).astype(np.float64).tolist()
-    counts, chances, small = (
-        count.astype(np.float64).tolist(),
-        p.astype(np.float64).tolist(),
-        q.astype(np.float64).tolist(),
-    )
-    found = np.zeros(len(counts), np.float64)
-    with closing(_uniforms(twister, 2 * len(counts))) as uniforms:  # type: ignore[type-var]
+        spread = np.sqrt(count * q * (one - q))
+        parameters = [
+            count, p, q, np.log1p(-q), spread, q / (one - q), np.floor((count + one) * q), count * q
+        ]  # fmt: skip
+    drawn = _by_loop(_BINOMIAL, parameters, 2, twister)
+    if drawn is not None:
+        return drawn
+    rows = np.stack(parameters, 1).astype(np.float64).tolist()
+    found = np.zeros(len(rows), np.float64)
+    with closing(_uniforms(twister, 2 * len(rows))) as uniforms:  # type: ignore[type-var]
         draw = uniforms.__next__
-        for i, (n, chance) in enumerate(zip(counts, chances, strict=True)):
+        for i, (n, chance, small, miss, wide, odds, middle, mean) in enumerate(rows):
             if n <= 0 or chance <= 0:
                 continue
-            if chance != chance:
+            if chance != chance or n != n:
                 found[i] = math.nan
             elif chance >= 1:
                 found[i] = n
             else:
-                if mean[i] >= 10:
-                    k = _btrs(n, small[i], spread[i], mean[i], odds[i], middle[i], draw)
+                if mean >= 10:
+                    k = _btrs(n, small, wide, mean, odds, middle, draw)
                 else:
-                    k = _by_gaps(n, miss[i], draw)
-                found[i] = n - k if flipped[i] else k
+                    k = _by_gaps(n, miss, draw)
+                found[i] = n - k if chance > 0.5 else k
     return found

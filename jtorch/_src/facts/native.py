@@ -14,7 +14,7 @@ import os
 from typing import Any
 
 #: Of the extension: what this package counts on.
-_VERSION = 2
+_VERSION = 3
 
 
 @functools.cache

@@ -20,5 +20,6 @@ int add_straight(PyObject *module);
 int add_draws(PyObject *module);
 int add_running(PyObject *module);
 int add_adding(PyObject *module);
+int add_rejection(PyObject *module);
 
 #endif
