@@ -175,7 +175,9 @@ def _sources(names: list[str], values: tuple[object, ...]) -> list[str]:
 
 
 def _state(mod: torch.nn.Module, traced: _trace.Traced) -> tuple[Named, Named]:
-    state = dict(mod.state_dict(keep_vars=True))
+    state: Named = {}
+    for path, module in mod.named_modules(remove_duplicate=False):  # without hooks, which rename
+        module._save_to_state_dict(state, f"{path}." if path else "", True)
     constants = dict(traced.constants)
     buffers = dict(mod.named_buffers())
     for name in traced.signature.non_persistent_buffers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import keyword
 import re
 from collections.abc import Callable, Iterator
@@ -245,6 +246,17 @@ def _placeholder_name(prefix: str, target: str) -> str:
     return prefix + re.sub(r"[^a-zA-Z0-9]", "_", target).removeprefix("self_")
 
 
+def _free(name: str, taken: set[object]) -> str:
+    """A name that no other input has: ``{"a_b": x}`` and ``{"a": {"b": x}}`` ask for the same."""
+    found = name
+    for i in itertools.count(1):
+        if found not in taken:
+            break
+        found = f"{name}_{i}"
+    taken.add(found)
+    return found
+
+
 @contextlib.contextmanager
 def _swapped(root: torch.nn.Module, fakes: dict[int, torch.Tensor]) -> Iterator[None]:
     """A block in which a module has fake parameters and buffers."""
@@ -280,11 +292,19 @@ def trace(
     fakes = {}
     inputs: list[InputSpec] = []
     owners = {}
+    taken: set[object] = set()
+    names = argument_names(module.forward, args, kwargs)
+    leaf_names = [
+        _free(n, taken)
+        for name, value in zip(names, (*args, *kwargs.values()), strict=True)
+        for n in _leaf_names(name, value)
+    ]
 
     def take(
         prefix: str, name: str, value: torch.Tensor, kind: InputKind, persistent: bool | None = None
     ) -> None:
-        proxy = tracer.create_proxy("placeholder", _placeholder_name(prefix, name), (), {})
+        target = _free(_placeholder_name(prefix, name), taken)
+        proxy = tracer.create_proxy("placeholder", target, (), {})
         fakes[id(value)] = fake = mode.from_tensor(value, static_shapes=True)
         tracer.begin(fake, proxy)
         inputs.append(InputSpec(kind, TensorArgument(proxy.node.name), name, persistent))
@@ -297,12 +317,6 @@ def trace(
         take("b_", name, buffer, InputKind.BUFFER, leaf not in holder._non_persistent_buffers_set)
         owners[id(buffer)] = holder, leaf, fakes[id(buffer)]
 
-    names = argument_names(module.forward, args, kwargs)
-    leaf_names = [
-        n
-        for name, value in zip(names, (*args, *kwargs.values()), strict=True)
-        for n in _leaf_names(name, value)
-    ]
     flat, in_spec = pytree.tree_flatten((args, kwargs))
     given = []
     first_user = None
@@ -420,11 +434,12 @@ def _lifted(
         if isinstance(x, torch.Tensor)
     }
     at = next((i for i, s in enumerate(inputs) if s.kind is InputKind.USER_INPUT), len(inputs))
+    taken: set[object] = {n.target for n in graph.nodes if n.op == "placeholder"}
     before = first_user or next((n for n in graph.nodes if n.op != "placeholder"), None)
     for number, (value, held) in enumerate(tracer.constants.values()):
         name = attributes.get(id(value), f"lifted_tensor_{number}")
         with graph.inserting_before(before):
-            node = graph.placeholder(_placeholder_name("c_", name))
+            node = graph.placeholder(_free(_placeholder_name("c_", name), taken))
         for use in [n for n in graph.nodes if n.op == "get_attr" and n.target == held]:
             node.meta.setdefault("val", use.meta.get("val", value))
             use.replace_all_uses_with(node)

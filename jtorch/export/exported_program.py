@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -404,6 +405,9 @@ class GuardsFn(torch.nn.Module):
     """Checks the leaves of what a program's module is called with against the sizes and values that
     the program allows."""
 
+    #: Its calls give nothing and must stay.
+    _is_impure = True
+
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__()
         self.nesting = _Nesting(program)
@@ -443,7 +447,7 @@ def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
             guards.meta["nn_module_stack"] = dict(list(called.items())[:1])
         spec = specs.get(node.name) if node.op == "placeholder" else None
         if spec is not None and spec.kind is not InputKind.USER_INPUT:
-            _place(root, spec, program.value_of(spec))
+            _place(root, spec, _part(spec, program.value_of(spec)))
             copies[node] = graph.create_node(
                 "get_attr", _attribute(spec), (), {}, name=_attribute(spec).replace(".", "_")
             )
@@ -472,6 +476,12 @@ def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
         _Nested(_PyTreeInfo(names, copy.deepcopy(signature.in_spec), signature.out_spec))
     )
     made = GraphModule(root, graph, "GraphModule")
+    for spec in specs.values():  # which copies of modules do not keep
+        if spec.kind is InputKind.BUFFER and not spec.persistent:
+            path, _, leaf = _attribute(spec).rpartition(".")
+            holder = made.get_submodule(path)
+            if leaf in holder._buffers:
+                holder._non_persistent_buffers_set.add(leaf)
     made.register_forward_pre_hook(_Nesting(program), with_kwargs=True)
     made.train(True)
     made.train = _no_mode("train")
@@ -508,6 +518,19 @@ def _attribute(spec: Any) -> str:
     return (
         spec.target if spec.kind is not InputKind.CONSTANT_TENSOR else spec.target.replace(".", "_")
     )
+
+
+def _part(spec: Any, value: Any) -> Any:
+    """What a program's module is given for a state of the program's."""
+    if spec.kind is not InputKind.CONSTANT_TENSOR or not value.requires_grad:
+        return value
+    warnings.warn(
+        f"A model attribute `{spec.target}` requires gradient. but it's not properly registered as "
+        "a parameter. torch.export will detach it and treat it as a constant tensor but please "
+        "register it as parameter instead.",
+        stacklevel=2,
+    )
+    return value.detach()
 
 
 def _place(root: torch.nn.Module, spec: InputSpec, value: Any) -> None:

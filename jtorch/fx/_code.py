@@ -217,7 +217,7 @@ class Globals:
         if is_from_torch(obj) and obj is not torch.device:
             return (
                 _get_qualified_name(obj)
-                if callable(obj) and not isinstance(obj, type)
+                if hasattr(obj, "__name__") and not isinstance(obj, type)
                 else _type_repr(obj)
             )
         name = self.namespace.create_name(hint.replace(".", "_"), obj)
@@ -301,6 +301,8 @@ def _annotation(kind: Any, table: Globals) -> str:
     if isinstance(kind, str) or kind is ...:
         return table.add("_" if kind is ... else repr(kind), kind)
     origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin is None and not isinstance(kind, type) and hasattr(kind, "__origin__"):
+        origin, args = kind.__origin__, kind.__args__  # no form of typing's: TensorType((1, Dyn))
     if isinstance(kind, types.UnionType):
         return "|".join([_annotation(a, table) for a in args])
     if isinstance(kind, list):

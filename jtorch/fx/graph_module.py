@@ -340,8 +340,8 @@ class GraphModule(nn.Module):
         for name in kept:
             if name in self.__dict__:
                 setattr(made, name, copy.copy(self.__dict__[name]))
-        made.meta = copy.copy(self.meta)
-        for k, v in self.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}).items():
+        made.meta = copy.deepcopy(self.meta, memo)
+        for k, v in made.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}).items():
             setattr(made, k, v)
         return made
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jtorch as torch
+from jtorch._ops import OpOverloadPacket
 
 from .._src.refusals import stand_ins as _refusals
 from ._compatibility import compatibility as compatibility
@@ -60,6 +61,15 @@ def normalize_function(
     kwarg_types: object = None, normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:  # fmt: skip
     """The arguments of a function by name; None where it has no signature, or they do not fit."""
+    if isinstance(target, OpOverloadPacket):
+        found = [
+            normalize_function(
+                getattr(target, name), args, kwargs, arg_types, kwarg_types,
+                normalize_to_only_use_kwargs,
+            )
+            for name in target.overloads()
+        ]  # fmt: skip
+        return next((f for f in found if f is not None), None)
     del arg_types, kwarg_types
     signature = _of_overload(target)
     if signature is None:

@@ -66,7 +66,8 @@ def script(
     example_inputs: object = None,
 ) -> Any:
     """A scripted copy of a module, a function as a ``ScriptFunction``, a class itself: all run as
-    Python, and are compiled as recorded.
+    Python, and are compiled as recorded. Modules with ``__prepare_scriptable__`` are replaced by
+    what it gives.
 
     Raises:
         TypeError, RuntimeError: for what is neither.
@@ -80,8 +81,11 @@ def script(
     if isinstance(obj, (ScriptModule, ScriptFunction)):
         return obj
     if isinstance(obj, nn.Module):
-        _script.check_initialised(obj)
-        return _script.scripted(obj)
+        module = _script.prepared(obj)
+        if isinstance(module, ScriptModule):
+            return module
+        _script.check_initialised(module)
+        return _script.scripted(module)
     if isinstance(obj, type):
         if issubclass(obj, nn.Module):
             raise RuntimeError(

@@ -52,6 +52,28 @@ def check_initialised(module: nn.Module) -> None:
         check_initialised(child)
 
 
+def prepared(module: Any, seen: dict[int, Any] | None = None) -> Any:
+    """What stands for a module where it is scripted: what its ``__prepare_scriptable__`` gives. As
+    in PyTorch its submodules are replaced in the module itself.
+    """
+    seen = {} if seen is None else seen
+    if not isinstance(module, nn.Module) or isinstance(module, ScriptModule):
+        return module
+    if id(module) in seen:
+        return seen[id(module)]
+    before, prepare = module, getattr(module, "__prepare_scriptable__", None)
+    module = module if prepare is None else prepare()
+    seen[id(before)] = module
+    if isinstance(module, ScriptModule):
+        return module
+    table = vars(module)
+    for children in (table.get("_modules", {}), table):
+        for name, child in list(children.items()):
+            if isinstance(child, nn.Module):
+                children[name] = prepared(child, seen)
+    return module
+
+
 def tracing() -> ModuleType:
     """The module that makes graphs, which loads much."""
     return importlib.import_module("jtorch.jit._tracing")

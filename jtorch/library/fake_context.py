@@ -4,17 +4,13 @@ data."""
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jtorch as torch
 
 from .._src.aten.state import STATE
 from .._src.tensor.symbols import Sym
 from .._src.tensor.unknowns import of
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["FakeImplCtx", "get_ctx"]
 
@@ -55,30 +51,14 @@ class FakeImplCtx:
         return self.new_dynamic_size(min=min, max=max)
 
 
-class _OnMeta(FakeImplCtx):
-    """Stands for tensors on ``meta``, whose sizes are numbers."""
-
-    def __init__(self) -> None:
-        pass
-
-    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> None:
-        """Not possible: sizes of tensors on ``meta`` are numbers."""
-        del min, max
-        raise RuntimeError(
-            "You're trying to run this operator with meta Tensors (as opposed to FakeTensors), but "
-            "this operator may return an output Tensor with data-dependent shape. Meta Tensors "
-            "don't support operators with outputs that have data-dependent shapes but FakeTensors "
-            "do. If your operator does not return an output with data-dependent shape, make sure "
-            "the FakeTensor and/or meta kernel does not call torch.library.get_ctx(). Otherwise, "
-            "please use FakeTensors."
-        )
-
-
 def get_ctx() -> FakeImplCtx:
     """What a function that ``register_fake`` was given may ask while it runs:
     ``get_ctx().new_dynamic_size()`` is a size that data decide.
 
-    Outside of such functions there is nothing to ask: sizes asked for there raise RuntimeError.
+    Outside of such functions it is None.
+
+    Raises:
+        RuntimeError: if the function was called with tensors on ``meta``, whose sizes are numbers.
 
     Example:
         >>> import jtorch as torch
@@ -96,4 +76,22 @@ def get_ctx() -> FakeImplCtx:
         >>> torch.export.export(Module(), (torch.ones(3),)).module()(torch.tensor([0.0, 1.0, 0.0]))
         tensor([[1]])
     """
-    return _OnMeta() if STATE.fake is None else FakeImplCtx(*STATE.fake)
+    if STATE.fake is None:
+        none: Any = None  # programs ask in such functions alone, and need not look for None
+        return none
+    mode, op = STATE.fake
+    if mode is None:
+        raise RuntimeError(
+            f"{op._name} ({_place(op.user.fake)}): You're trying to run this operator with meta "
+            "Tensors (as opposed to FakeTensors), but this operator may return an output Tensor "
+            "with data-dependent shape. Meta Tensors don't support operators with outputs that "
+            "have data-dependent shapes but FakeTensors do. If your operator does not return an "
+            "output with data-dependent shape, make sure the FakeTensor and/or meta kernel does "
+            "not call torch.library.get_ctx(). Otherwise, please use FakeTensors."
+        )
+    return FakeImplCtx(mode, op)
+
+
+def _place(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return "unknown" if code is None else f"{code.co_filename}:{code.co_firstlineno}"

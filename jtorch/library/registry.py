@@ -394,13 +394,23 @@ class UserOp:
             )
         return device
 
+    def _on_meta(self, fake: Function, args: Row, kwargs: Keywords) -> Tree:
+        """What the function for tensors without data gives, which may ask for no sizes that
+        depend on data unless it is within a mode for such tensors."""
+        before = STATE.fake
+        STATE.fake = (None, self.overload) if before is None else before
+        try:
+            return fake(*args, **kwargs)
+        finally:
+            STATE.fake = before
+
     def compute(self, values: list[Any]) -> Tree:
         """Runs a kernel, without recording; checks that what it gives is its own."""
         args, kwargs = self.given(values)
         tensors: Any = operands(self.overload, values)
         if any(t.device.type == "meta" for t in tensors):
             if self.fake is not None:
-                return self.fake(*args, **kwargs)
+                return self._on_meta(self.fake, args, kwargs)
             if self.overload._schema.is_mutable and not self.overload._schema.returns:
                 return None  # nothing of the tensors but their elements could change
             if self.jax is None:

@@ -42,9 +42,9 @@ class FileCheck:
         """The text is further on in the same line."""
         return self._add("CHECK-SAME", text)
 
-    def check_count(self, text: str, count: int, exactly: bool = False) -> FileCheck:
+    def check_count(self, str: str, count: int, exactly: bool = False) -> FileCheck:
         """The text comes ``count`` times, and with ``exactly`` not again."""
-        return self._add("CHECK-COUNT-EXACTLY" if exactly else "CHECK-COUNT", text, count, exactly)
+        return self._add("CHECK-COUNT-EXACTLY" if exactly else "CHECK-COUNT", str, count, exactly)
 
     def check_dag(self, text: str, /) -> FileCheck:
         """The text comes, in any order with those of such checks right before and after this

@@ -44,3 +44,11 @@ def test_copies_keep_what_the_graph_does_not_name(again: Any) -> None:
     assert sorted(n for n, _ in found.named_modules()) == sorted(n for n, _ in made.named_modules())
     assert found.passing.tolist() == [3.0] and found(x).tolist() == made(x).tolist()
     assert found.kept is not made.kept and found.weight is not made.weight
+
+
+def test_notes_of_copies_are_copies() -> None:
+    module = fx.symbolic_trace(_Named())
+    module.meta["notes"], module.meta["itself"] = [1], module
+    made = copy.deepcopy(module)
+    made.meta["notes"].append(2)
+    assert module.meta["notes"] == [1] and made.meta["itself"] is made

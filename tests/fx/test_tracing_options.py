@@ -13,6 +13,8 @@ import pytest
 import jtorch as torch
 from jtorch import fx, nn
 from jtorch.fx.experimental.rewriter import RewritingTracer
+from jtorch.fx.operator_schemas import normalize_function
+from jtorch.fx.tensor_type import Dyn, TensorType
 
 
 class Sum(nn.Module):
@@ -175,3 +177,38 @@ def test_arguments_for_star_args_become_parameters() -> None:
     assert gm(1, 2) == 3 and [n.name for n in gm.graph.nodes][:2] == ["input_0", "input_1"]
     with pytest.raises(RuntimeError, match="Tracing expected 2 arguments but got 1 concrete"):
         fx.symbolic_trace(Sum(), concrete_args=(fx.PH,))
+
+
+def test_types_of_tensors_with_sizes_are_written_into_code() -> None:
+    class Module(nn.Module):
+        def forward(self, x: Any, y: Any) -> Any:
+            return x + y
+
+    Module.forward.__annotations__.update(x=TensorType((1, 2, Dyn)), y=Dyn)
+    traced = fx.symbolic_trace(Module())
+    kind = "torch.fx.tensor_type.TensorType[_1,_2,torch.fx.tensor_type._DynType]"
+    assert f"x : {kind}, y : torch.fx.tensor_type._DynType" in traced.code
+    assert traced(torch.ones(1, 2, 3), 1.0).shape == (1, 2, 3)
+
+
+class Told(nn.Module):
+    def forward(self, x: Any) -> Any:
+        assert x.sum() == 3, """first
+second"""
+        return x
+
+
+def test_messages_of_assertions_may_have_lines_of_their_own() -> None:
+    traced = fx.GraphModule(Told(), RewritingTracer().trace(Told()))
+    with pytest.raises(AssertionError, match=r"^first\nsecond$"):
+        traced(torch.ones(2))
+    assert traced(torch.ones(3)).shape == (3,)
+
+
+def test_arguments_of_operators_by_name() -> None:
+    x, y = torch.ones(1), torch.ones(4)
+    for target in (torch.ops.aten.resize_as_.default, torch.ops.aten.resize_as_):
+        found = normalize_function(target, (x,), {"the_template": y}, None, None, True)
+        assert found is not None and found.kwargs["input"] is x
+        assert found.kwargs["the_template"] is y
+    assert normalize_function(torch.ops.aten.relu, (x, y)) is None

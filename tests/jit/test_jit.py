@@ -6,6 +6,7 @@ import copy
 import pickle
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,3 +182,34 @@ def test_what_is_deprecated_is_hidden_from_programs_as_in_pytorch() -> None:
         torch.jit.script(lambda x: x)
     assert [w.category for w in seen] == [DeprecationWarning]
     assert seen[0].filename != __file__
+
+
+class _ReluWhenScripted(nn.SELU):
+    def __prepare_scriptable__(self) -> nn.Module:
+        return nn.ReLU()
+
+
+def test_modules_prepare_themselves_to_be_scripted() -> None:
+    x = torch.tensor([-1.0, 1.0])
+    module = _ReluWhenScripted()
+    assert torch.jit.script(module)(x).tolist() == [0.0, 1.0] and module(x)[0] < 0
+    shared = _ReluWhenScripted()
+    whole = nn.Sequential(shared, nn.Sequential(_ReluWhenScripted(), shared))
+    scripted = torch.jit.script(whole)
+    assert scripted(x).tolist() == [0.0, 1.0]
+    assert whole[0] is whole[1][1] and type(whole[0]) is nn.ReLU
+
+
+class _ScriptedBefore(nn.Module):
+    def __prepare_scriptable__(self) -> Any:
+        return torch.jit.script(nn.ReLU())
+
+
+def test_modules_may_prepare_scripted_ones_or_hold_each_other() -> None:
+    x = torch.tensor([-1.0, 1.0])
+    assert torch.jit.script(nn.Sequential(_ScriptedBefore()))(x).tolist() == [0.0, 1.0]
+    assert torch.jit.script(_ScriptedBefore())(x).tolist() == [0.0, 1.0]
+    itself: Any = nn.Module()
+    itself.__dict__["other"] = other = nn.ReLU()
+    other.__dict__["back"] = itself
+    torch.jit.script(itself)

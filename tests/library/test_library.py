@@ -543,8 +543,7 @@ def test_sizes_of_results_may_depend_on_data() -> None:
     def places(x: torch.Tensor) -> torch.Tensor:
         return torch.argwhere(x)
 
-    with pytest.raises(RuntimeError, match="run this operator with meta Tensors"):
-        torch.library.get_ctx().new_dynamic_size()
+    assert torch.library.get_ctx() is None
 
     @places.register_fake
     def _(x: torch.Tensor) -> torch.Tensor:
@@ -562,6 +561,20 @@ def test_sizes_of_results_may_depend_on_data() -> None:
     assert set(opcheck(places, (torch.ones(2, 3),)).values()) == {"SUCCESS"}
     with FakeTensorMode() as mode, pytest.raises(DynamicOutputShapeException):
         places(mode.from_tensor(torch.ones(3)))
+
+
+def test_sizes_that_depend_on_data_cannot_be_asked_for_on_meta() -> None:
+    @custom_op("sizes::of_meta", mutates_args=())
+    def of_meta(x: torch.Tensor) -> torch.Tensor:
+        return torch.argwhere(x)
+
+    @of_meta.register_fake
+    def _(x: torch.Tensor) -> torch.Tensor:
+        return x.new_empty(torch.library.get_ctx().new_dynamic_size(), x.dim(), dtype=torch.int64)
+
+    with pytest.raises(RuntimeError, match=r"sizes::of_meta \(.*\): You're trying to run this op"):
+        of_meta(torch.ones(3, device="meta"))
+    assert torch.library.get_ctx() is None
 
 
 def test_opcheck_takes_operators_of_pytorch() -> None:

@@ -24,7 +24,8 @@ TEXT = "one two\nthree two\nfour\n"
     "check",
     [
         FileCheck().check("one").check("three"), FileCheck().check("three").check_not("one"),
-        FileCheck().check_count("two", 2), FileCheck().check_count("two", 2, exactly=True),
+        FileCheck().check_count("two", 2),
+        FileCheck().check_count(str="two", count=2, exactly=True),
         FileCheck().check("one").check_next("three"), FileCheck().check("one").check_same("two"),
         FileCheck().check_dag("three").check_dag("one").check("four"),
         FileCheck().check_regex("t[hx]ree"), FileCheck().check_not("zzz").check("one"),

@@ -7,7 +7,6 @@ import ast
 import copy
 import functools
 import inspect
-import textwrap
 from types import FunctionType
 from typing import Any
 
@@ -30,7 +29,12 @@ class AST_Rewriter(ast.NodeTransformer):
         Raises:
             OSError: if the source cannot be found.
         """
-        tree = ast.parse(textwrap.dedent(inspect.getsource(fn)))
+        source = inspect.getsource(fn)
+        if source[:1].isspace():  # as it is, since its strings may have lines of their own
+            tree = ast.Module(ast.parse(f"if 1:\n{source}").body[0].body, [])
+            ast.increment_lineno(tree, -1)
+        else:
+            tree = ast.parse(source)
         definition = self.visit(tree).body[0]
         definition.decorator_list = []
         # Inside a function that has its free names, the code finds its cells again.
