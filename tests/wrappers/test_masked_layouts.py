@@ -73,6 +73,16 @@ def test_nothing_present():
     assert (csr.shape, csr._nnz()) == ((1, 1), 0)
 
 
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin"])
+@pytest.mark.parametrize("options", [{}, {"dim": 0}, {"dim": -1, "keepdim": True}])
+def test_tensors_without_dimensions(name, options):
+    mask = torch.tensor(True)
+    for given in (mask, mask.to_sparse()):
+        found = getattr(masked, name)(torch.tensor(3.0).to_sparse(), mask=given, **options)
+        assert (found.shape, found.layout) == ((), torch.sparse_coo)
+        assert found.to_dense().item() == 3
+
+
 def test_dtypes():
     x = X.int().to_sparse_csr()
     assert masked.sum(x, 0, keepdim=True).dtype is torch.int64

@@ -129,7 +129,8 @@ def reduced(
         return _compressed(name, input, dims, keepdim, dtype)
     values, indices, sparse = input._values().to(dtype), input._indices(), input.sparse_dim()
     size = [1 if d in dims else n for d, n in enumerate(input.shape) if keepdim or d not in dims]
-    if dense := [d - sparse + 1 for d in dims if d >= sparse]:
+    # (a tensor without dimensions may be reduced along the first)
+    if dense := [d - sparse + 1 for d in dims if sparse <= d < input.dim()]:
         if name != "sum":
             raise not_offered(f"masked.{name} along a dense dimension", "nor does PyTorch have it")
         values = torch.sum(values, dense, keepdim)
