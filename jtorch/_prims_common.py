@@ -15,6 +15,9 @@ from ._src.facts.dtypes import dtype as _dtype
 from ._src.facts.errors import canonical_dim
 from ._src.facts.layouts import memory_format as _memory_format
 from ._src.facts.size import Size as _Size
+from ._src.facts.size import SymBool as _SymBool
+from ._src.facts.size import SymFloat as _SymFloat
+from ._src.facts.size import SymInt as _SymInt
 from .core import Tensor as Tensor
 from .core import contiguous_strides as _strides
 
@@ -61,6 +64,91 @@ def is_float_dtype(dtype: _dtype) -> bool:
 def is_complex_dtype(dtype: _dtype) -> bool:
     """Whether a dtype is complex."""
     return dtype.is_complex
+
+
+_INTEGERS = (
+    _dtypes.uint8, _dtypes.uint16, _dtypes.uint32, _dtypes.uint64,
+    _dtypes.int8, _dtypes.int16, _dtypes.int32, _dtypes.int64,
+)  # fmt: skip
+_COMPLEX = {
+    _dtypes.float16: _dtypes.complex32,
+    _dtypes.bfloat16: _dtypes.complex64,
+    _dtypes.float32: _dtypes.complex64,
+    _dtypes.float64: _dtypes.complex128,
+}
+
+
+def is_boolean_dtype(dtype: _dtype) -> bool:
+    """Whether a dtype is ``bool``."""
+    return dtype is _dtypes.bool_
+
+
+def is_integer_dtype(dtype: _dtype) -> bool:
+    """Whether a dtype is one of whole numbers; bools are none."""
+    return dtype in _INTEGERS
+
+
+def corresponding_real_dtype(dtype: _dtype) -> _dtype:
+    """The dtype of the parts of a complex one.
+
+    Raises:
+        KeyError: for other dtypes.
+    """
+    if not dtype.is_complex:
+        raise KeyError(dtype)
+    return dtype.to_real()
+
+
+def corresponding_complex_dtype(dtype: _dtype) -> _dtype:
+    """The complex dtype whose parts have a dtype.
+
+    Raises:
+        KeyError: if there is none.
+    """
+    return _COMPLEX[dtype]
+
+
+def dtype_to_type(dtype: _dtype) -> type:
+    """Python's type of numbers of a dtype: ``bool``, ``int``, ``float`` or ``complex``.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    if not isinstance(dtype, _dtype):
+        raise AssertionError(f"Expected torch.dtype, got {type(dtype)}")
+    if is_boolean_dtype(dtype):
+        return bool
+    if is_integer_dtype(dtype):
+        return int
+    if dtype.is_floating_point:
+        return float
+    if dtype.is_complex:
+        return complex
+    raise ValueError("Invalid dtype!")
+
+
+def type_to_dtype(typ: type) -> _dtype:
+    """The dtype of tensors of a type of Python's numbers.
+
+    Raises:
+        ValueError: for other types.
+    """
+    if not isinstance(typ, type):
+        raise AssertionError(f"Expected type, got {type(typ)}")
+    if typ in (bool, _SymBool):
+        return _dtypes.bool_
+    if typ in (int, _SymInt):
+        return _dtypes.int64
+    if typ in (float, _SymFloat):
+        return _dtypes.get_default_dtype()
+    if typ is complex:
+        return corresponding_complex_dtype(_dtypes.get_default_dtype())
+    raise ValueError(f"Invalid type {typ}!")
+
+
+def get_dtype(x: Tensor | NumberType) -> _dtype:
+    """The dtype of a tensor, or of tensors of a number."""
+    return x.dtype if isinstance(x, Tensor) else type_to_dtype(type(x))
 
 
 def canonicalize_dim(rank: int, idx: int, wrap_scalar: bool = True) -> int:

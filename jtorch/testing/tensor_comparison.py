@@ -45,12 +45,19 @@ def compare(actual: torch.Tensor, expected: torch.Tensor, options: Checks) -> No
             raise ValueError(f"Unsupported tensor layout {t.layout}")
     asked = {
         "shape": True,
+        "is_quantized": True,
+        "qscheme()": actual.is_quantized,
         "layout": options.layout,
         "device": options.device,
         "dtype": options.dtype,
     }
     for name, wanted in asked.items():
-        if wanted and (a := getattr(actual, name)) != (e := getattr(expected, name)):
+        if not wanted:
+            continue
+        a, e = (getattr(t, name.removesuffix("()")) for t in (actual, expected))
+        if name.endswith("()"):
+            a, e = a(), e()
+        if a != e:
             raise Differs(f"The values for attribute '{name}' do not match: {a} != {e}.")
     if (
         options.stride

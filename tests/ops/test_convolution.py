@@ -250,3 +250,18 @@ def test_errors_are_torchs(
     with pytest.raises(RuntimeError) as caught:
         F.conv2d(torch.zeros(x_shape), torch.zeros(w_shape), **options)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_images_without_channels_give_the_bias_and_its_gradient(n: int) -> None:
+    conv = getattr(torch.nn.functional, f"conv{n}d")
+    x, weight = torch.ones(2, 0, *[4] * n), torch.ones(3, 0, *[3] * n)
+    bias = torch.tensor([1.0, 2, 3], requires_grad=True)
+    y = conv(x, weight, bias)
+    assert y.shape == (2, 3, *[2] * n)
+    assert y.sum((0, *range(2, n + 2))).tolist() == [2**n * 2, 2**n * 4, 2**n * 6]
+    y.sum().backward()
+    assert bias.grad.tolist() == [2 * 2**n] * 3
+    # of no image, it is zero
+    (none,) = torch.autograd.grad(conv(x[:0], weight, bias).sum(), bias)
+    assert none.tolist() == [0] * 3

@@ -104,6 +104,31 @@ def test_names() -> None:
         _ = jtorch.nn.functional._nonsense
 
 
+@pytest.mark.parametrize(
+    "name",
+    """is_boolean_dtype is_integer_dtype is_float_dtype is_complex_dtype dtype_to_type type_to_dtype
+    get_dtype corresponding_real_dtype corresponding_complex_dtype""".split(),
+)
+def test_dtypes_of_numbers(name: str) -> None:
+    def program(lib: Any) -> list[str]:
+        told = []
+        function = getattr(importlib.import_module(f"{lib.__name__}._prims_common"), name)
+        dtypes = "bool uint8 uint64 int16 half bfloat16 float32 float8_e5m2 double cfloat qint8"
+        types = [bool, int, float, complex, str, lib.SymInt, lib.SymFloat, lib.SymBool]
+        given = {
+            "type_to_dtype": types,
+            "get_dtype": [True, 1, 1.5, 1j, lib.ones(1), lib.ones(1, dtype=lib.int8)],
+        }
+        for x in given.get(name, [getattr(lib, d) for d in dtypes.split()]):
+            try:
+                told.append(str(function(x)))
+            except (ValueError, KeyError) as error:
+                told.append(repr(error))
+        return told
+
+    assert program(jtorch) == program(torch)
+
+
 def test_dtypes_that_functions_of_elements_compute_in() -> None:
     def program(lib: Any) -> list[str]:
         common = importlib.import_module(f"{lib.__name__}._prims_common")

@@ -4,6 +4,7 @@ PyTorch."""
 import copy
 import warnings
 from importlib import import_module
+from itertools import product
 
 import pytest
 import torch as oracle
@@ -246,3 +247,33 @@ def test_data_with_more_elements_than_their_mask():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert program(jtorch) == program(oracle)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin", "mean"])
+def test_reductions_of_sparse_tensors(name):
+    def program(torch):
+        x = torch.tensor([[1.0, 0, 2, 0], [0, 0, 3, -1], [0, 0, 0, 5]])
+        mask = torch.tensor([[1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 1, 0]]).bool()
+        masks = [mask, mask.to_sparse(), mask.to_sparse_csr(), mask[:1].to_sparse(), mask & False]
+        told = []
+        reduce = getattr(torch.masked, name)
+        for dtype in (torch.float32, torch.float16, torch.int32):
+            for kind in ("to_sparse", "to_sparse_csr"):
+                for dim, keep, chosen in product((None, 0, 1), (False, True), (None, *masks)):
+                    csr = kind == "to_sparse_csr"
+                    if csr and (chosen is masks[-1] or chosen is masks[3] or dtype is torch.int32):
+                        continue  # PyTorch's results are no CSR tensors, or it has no kernel
+                    try:
+                        y = reduce(getattr(x.to(dtype), kind)(), dim, keepdim=keep, mask=chosen)
+                    except (ValueError, RuntimeError, AssertionError) as error:
+                        told.append((type(error).__name__, str(error).replace("amin", "amax")))
+                        continue
+                    parts = (
+                        (y.crow_indices(), y.col_indices(), y.values())
+                        if csr
+                        else (y._indices(), y._values())
+                    )
+                    told.append((str(y.dtype), tuple(y.shape), *(part.tolist() for part in parts)))
+        return told
+
+    assert program(jtorch) == program(oracle)

@@ -195,3 +195,23 @@ def test_one_value_is_no_interval() -> None:
             assert n.testing.make_tensor(
                 2, dtype=n.float32, device="cpu", low=1, high=1
             ).tolist() == [1, 1]
+
+
+@pytest.mark.filterwarnings("ignore:.*quantized tensor")
+@pytest.mark.parametrize("options", [{}, {"check_dtype": False}])
+def test_quantised_tensors_are_compared_with_their_schemes(options: dict[str, bool]) -> None:
+    told: list[list[str]] = []
+    for n in (torch, jtorch):
+        told.append([])
+        a, zeros = n.tensor([1.0, 2]), n.tensor([0, 0])
+        q = n.quantize_per_tensor(a, 1.0, 0, n.qint32)
+        many = n.quantize_per_channel(a, n.ones(2), zeros, 0, n.qint32)
+        finer = n.quantize_per_tensor(a, 0.5, 0, n.qint32)
+        for x, y in ((a, q), (q, a), (q, many), (many, q), (q, q), (many, many), (q, finer)):
+            try:
+                n.testing.assert_close(x, y, **options)
+            except AssertionError as error:
+                told[-1].append(str(error))
+            else:
+                told[-1].append("close")
+    assert told[0] == told[1]

@@ -36,11 +36,8 @@ def _add_bias(
     )
 
 
-def _bias_gradient(g: Array, bias: Array | None, empty: bool) -> Array | None:
-    """``g`` has its batch dimension. Where there is nothing to convolve, torch gives zeros, though
-    the bias is added."""
-    if bias is not None and empty:
-        return jnp.zeros_like(bias)
+def _bias_gradient(g: Array, bias: Array | None) -> Array | None:
+    """``g`` has its batch dimension."""
     return None if bias is None else jnp.sum(g, (0, *range(2, g.ndim)), dtype=g.dtype)
 
 
@@ -85,7 +82,7 @@ def _conv_rule(name: str, n: int):
         return (
             gx[0] if unbatched else gx,
             gw,
-            _bias_gradient(g, bias, x.size == 0 or weight.size == 0),
+            _bias_gradient(g, bias),
         )
 
     return rule
@@ -284,7 +281,7 @@ def _conv_transpose_rule(n: int):
         return (
             gx[0] if unbatched else gx,
             gw,
-            _bias_gradient(g, bias, x.size == 0 or weight.size == 0),
+            _bias_gradient(g, bias),
         )
 
     return rule

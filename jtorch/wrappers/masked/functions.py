@@ -2,7 +2,9 @@
 ``torch.masked.sum(input, dim, mask=mask)`` and its siblings.
 
 All take ordinary tensors and a mask (True: present), and return ordinary tensors. A MaskedTensor
-may be given for ``input``; its own mask counts then.
+may be given for ``input``; its own mask counts then. Sums, products and extremes take sparse
+tensors in COO layout too, and with ``keepdim=True`` in CSR layout, means those in CSR; results are
+of the layout of the input, and elements that are not specified are absent.
 """
 
 from __future__ import annotations
@@ -13,19 +15,49 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
-from .masks import canonical_dim, check_strided, filled, input_mask
+from . import layouts
+from .masks import canonical_dim, filled, input_mask
 from .tensor import is_masked_tensor
 
 Dims = int | Sequence[int] | None
 _SMALL_INTEGERS = (torch.uint8, torch.bool, torch.int8, torch.int16, torch.int32)
 
 
-def _plain(name: str, input: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def _parts(input: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Data and mask of the input."""
-    if is_masked_tensor(input):
-        return input.get_data(), input.get_mask()
-    check_strided(f"masked.{name}", input)
+    return (input.get_data(), input.get_mask()) if is_masked_tensor(input) else (input, mask)
+
+
+def _plain(name: str, input: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Data and mask of an input that must be dense."""
+    input, mask = _parts(input, mask)
+    if input.layout is not torch.strided:
+        raise ValueError(f"masked {name} expects strided tensor (got {input.layout} tensor)")
     return input, mask
+
+
+def _sparse(
+    name: str,
+    input: Tensor,
+    dim: Dims,
+    keepdim: bool | None,
+    dtype: torch.dtype,
+    mask: Tensor | None,
+    taken: str = "strided, sparse_coo or sparse_csr",
+) -> Tensor:
+    """A reduction of a sparse tensor.
+
+    Raises:
+        ValueError: for other layouts, and without a mask, where absent elements would count as
+            zeros, but in sums.
+    """
+    layout = str(input.layout).removeprefix("torch.")
+    if layout not in taken:
+        raise ValueError(f"masked {name} expects {taken} tensor (got {input.layout} tensor)")
+    if mask is None and name != "sum":
+        raise ValueError(f"masked {name} expects explicit mask for {layout} tensor input")
+    kept = filled(name, input, mask)
+    return layouts.reduced(name, kept, canonical_dim(dim, input.dim()), bool(keepdim), dtype)
 
 
 def _summed(input: Tensor) -> torch.dtype:
@@ -50,8 +82,10 @@ def sum(
         >>> torch.masked.sum(torch.tensor([1, 2, 3]), mask=torch.tensor([True, False, True]))
         tensor(4)
     """
-    input, mask = _plain("sum", input, mask)
+    input, mask = _parts(input, mask)
     dtype = dtype or _summed(input)
+    if input.layout is not torch.strided:
+        return _sparse("sum", input, dim, keepdim, dtype, mask)
     return torch.sum(
         filled("sum", input, mask), canonical_dim(dim, input.dim()), bool(keepdim), dtype=dtype
     )
@@ -66,7 +100,9 @@ def prod(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The product of the present elements along dimensions; 1 where none is present."""
-    input, mask = _plain("prod", input, mask)
+    input, mask = _parts(input, mask)
+    if input.layout is not torch.strided:
+        return _sparse("prod", input, dim, keepdim, dtype or _summed(input), mask)
     result = filled("prod", input, mask).to(dtype=dtype or _summed(input))
     for d in reversed(canonical_dim(dim, input.dim())):
         result = result.prod(dim=d, keepdim=bool(keepdim))
@@ -105,7 +141,9 @@ def amax(
 ) -> Tensor:
     """The largest present element along dimensions; the dtype's lowest value where none is
     present."""
-    input, mask = _plain("amax", input, mask)
+    input, mask = _parts(input, mask)
+    if input.layout is not torch.strided:
+        return _sparse("amax", input, dim, keepdim, dtype or input.dtype, mask)
     found = torch.amax(filled("amax", input, mask), canonical_dim(dim, input.dim()), bool(keepdim))
     return found.to(dtype=dtype or input.dtype)
 
@@ -120,7 +158,9 @@ def amin(
 ) -> Tensor:
     """The smallest present element along dimensions; the dtype's highest value where none is
     present."""
-    input, mask = _plain("amin", input, mask)
+    input, mask = _parts(input, mask)
+    if input.layout is not torch.strided:
+        return _sparse("amin", input, dim, keepdim, dtype or input.dtype, mask)
     found = torch.amin(filled("amin", input, mask), canonical_dim(dim, input.dim()), bool(keepdim))
     return found.to(dtype=dtype or input.dtype)
 
@@ -185,7 +225,7 @@ def mean(
     Differs from torch: the mask of a MaskedTensor counts, where PyTorch divides by the number of
     all elements.
     """
-    input, mask = _plain("mean", input, mask)
+    input, mask = _parts(input, mask)
     source = "Input" if dtype is None else "Optional"
     dtype = dtype or input.dtype
     if not (dtype.is_floating_point or dtype.is_complex):
@@ -193,6 +233,8 @@ def mean(
             f"mean(): Could not infer output dtype. {source} dtype must be either a floating point "
             f"or complex dtype. Got: {dtype}"
         )
+    if input.layout is not torch.strided:
+        return _sparse("mean", input, dim, keepdim, dtype, mask, "strided or sparse_csr")
     total = sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
     return total / _count(input, canonical_dim(dim, input.dim()), bool(keepdim), mask)
 
@@ -252,8 +294,13 @@ def logaddexp(
     other_mask: Tensor | None = None,
 ) -> Tensor:
     """``log(exp(input) + exp(other))``, where absent elements add nothing."""
-    input, input_mask = _plain("logaddexp", input, input_mask)
-    other, other_mask = _plain("logaddexp", other, other_mask)
+    input, input_mask = _parts(input, input_mask)
+    other, other_mask = _parts(other, other_mask)
+    if not input.layout is other.layout is torch.strided:
+        raise ValueError(
+            f"masked logaddexp expects strided tensors (got {input.layout} tensor for input, "
+            f"{other.layout} for other)"
+        )
     found = torch.logaddexp(
         filled("logaddexp", input, input_mask), filled("logaddexp", other, other_mask)
     )
@@ -291,7 +338,7 @@ def _spread(
     """Variance or standard deviation."""
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
-    input, mask = _plain("var", input, mask)
+    input, mask = _plain("std/var", input, mask)
     if correction is None:
         correction = 1.0 if unbiased is None or unbiased else 0.0
     dtype = dtype or input.dtype

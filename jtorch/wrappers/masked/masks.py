@@ -9,8 +9,11 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
-from ..._src.facts.errors import not_offered
+from . import layouts
+from .identities import identity
 
+#: Layouts of inputs and masks.
+LAYOUTS = (torch.strided, torch.sparse_coo, torch.sparse_csr)
 REDUCTIONS = frozenset(
     ("sum", "prod", "amax", "amin", "argmax", "argmin", "mean", "median", "norm", "var", "std",
      "logsumexp")
@@ -51,44 +54,6 @@ def any_over(mask: Tensor, dims: Sequence[int], keepdim: bool) -> Tensor:
     return mask
 
 
-def identity(op: str, input: Tensor, *args: object) -> Tensor | None:
-    """The value that changes nothing in a reduction of tensors like ``input``, as a 0-dim tensor;
-    None if there is no such value.
-
-    Raises:
-        NotImplementedError: if the reduction is not defined on the dtype.
-    """
-    name, dtype, device = op.rsplit(".", 1)[-1], input.dtype, input.device
-
-    def value(x: object, of: torch.dtype = dtype) -> Tensor:
-        return torch.tensor(x, dtype=of, device=device)
-
-    if name in ("sum", "cumsum"):
-        return value(0)
-    if name in ("prod", "cumprod"):
-        return value(1)
-    if name == "logsumexp" and dtype.is_complex:
-        return value(complex(-torch.inf, 0))
-    if name in ("amax", "argmax", "logaddexp", "logsumexp", "amin", "argmin"):
-        lowest = not name.endswith("min")
-        if dtype.is_floating_point:
-            return value(-torch.inf if lowest else torch.inf)
-        if dtype.is_signed or dtype is torch.uint8:
-            limits = torch.iinfo(dtype)
-            return value(limits.min if lowest else limits.max)
-    elif name in ("mean", "var", "std"):
-        return None
-    elif name == "norm":
-        if (args[0] if args else 2) == float("-inf"):
-            if not dtype.is_floating_point:
-                raise AssertionError(f"input must be floating point, got {dtype}")
-            return value(torch.inf)
-        return value(0)
-    elif name == "median":
-        return value(torch.nan, dtype if dtype.is_floating_point else torch.float32)
-    raise NotImplementedError(f"identity of {name} on {dtype} input")
-
-
 # as torch's
 def input_mask(
     input: Tensor,
@@ -96,16 +61,19 @@ def input_mask(
     mask: Tensor | None = None,
     **kwargs: object,  # noqa: ARG001
 ) -> Tensor:
-    """The mask in the shape of its input, bool.
+    """The mask in the shape and the layout of its input, bool; coalesced in COO.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if there is none, or for inputs neither dense nor in COO or CSR layout.
         IndexError: if it has more dimensions than the input.
     """
-    check_strided("_input_mask", input)
+    if input.layout not in LAYOUTS:
+        raise ValueError(
+            f"_input_mask expects strided or sparse COO or sparse CSR tensor but got {input.layout}"
+        )
     if mask is None:
         raise ValueError("_input_mask requires explicit mask")
-    if mask.layout is not torch.strided:
+    if input.layout is torch.strided and mask.layout is not torch.strided:
         mask = mask.to_dense()
     if mask.shape != input.shape:
         if mask.dim() > input.dim():
@@ -113,7 +81,16 @@ def input_mask(
                 "_input_mask expected broadcastable mask (got mask dimensionality higher than of "
                 "the input)"
             )
-        mask = torch.broadcast_to(mask, input.shape)
+        if mask.layout is torch.strided:
+            mask = torch.broadcast_to(mask, input.shape)
+        else:
+            mask = layouts.broadcast(mask, tuple(input.shape))
+    if input.layout is torch.sparse_csr:
+        mask = mask.to_sparse_csr()
+    elif input.layout is torch.sparse_coo:
+        if mask.layout is torch.strided:
+            mask = mask.to_sparse(input.sparse_dim())
+        mask = mask.to_sparse_coo().coalesce()
     return mask.to(dtype=torch.bool)
 
 
@@ -139,27 +116,25 @@ def output_mask(op: Callable[..., object], input: Tensor, *args: Any, **kwargs: 
     )
 
 
-def where(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
-    """``input`` where the mask is True, ``fill_value`` elsewhere."""
-    check_strided("_where", input)
-    return torch.where(mask, input, fill_value)
+def where(mask: Tensor, input: Tensor, fill_value: Any) -> Tensor:
+    """``input`` where the mask is True, ``fill_value`` elsewhere. Of sparse tensors, the elements
+    that a mask of their layout has.
+
+    Raises:
+        ValueError: for other layouts.
+    """
+    if mask.layout is torch.strided:
+        return torch.where(mask, input, fill_value)
+    if mask.layout not in LAYOUTS:
+        raise ValueError(
+            f"_where expects strided or sparse COO or sparse CSR tensor but got {mask.layout}"
+        )
+    return layouts.where(mask, input, fill_value)
 
 
 def filled(op: str, input: Tensor, mask: Tensor | None, *args: object) -> Tensor:
-    """``input`` with absent elements replaced by the identity of a reduction. No gradient reaches
-    them, so that a NaN there stays there."""
+    """``input`` with absent elements replaced by the identity of a reduction, or left out if it is
+    sparse. No gradient reaches them, so that a NaN there stays there."""
     if mask is None:
         return input
-    fill = identity(op, input, *args)
-    assert fill is not None
-    return where(input_mask(input, mask=mask), input, fill)
-
-
-def check_strided(name: str, input: Tensor) -> None:
-    """Refuses tensors that are not dense.
-
-    Raises:
-        NotImplementedError: for sparse tensors.
-    """
-    if input.layout is not torch.strided:
-        raise not_offered(f"{name} of a {input.layout} tensor", "masks are dense")
+    return where(input_mask(input, mask=mask), input, identity(op, input, *args))
