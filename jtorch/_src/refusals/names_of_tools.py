@@ -154,8 +154,6 @@ LINES: dict[str, str] = {
         ao.pruning: BaseScheduler BaseSparsifier CubicSL FakeSparsity LambdaSL
             NearlyDiagonalSparsifier WeightNormSparsifier fqn_to_module get_arg_info_from_tensor_fqn
             get_dynamic_sparse_quantized_mapping get_static_sparse_quantized_mapping module_to_fqn
-        ao.nn.quantized: LSTM MultiheadAttention
-        ao.nn.quantizable: LSTM MultiheadAttention
         ao.nn.sparse.quantized: Linear
     """,
     reasons.PER_SAMPLE: """

@@ -10,6 +10,7 @@ from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.ao.nn import intrinsic as nni
 from jtorch.ao.nn import qat as nnqat
+from jtorch.ao.nn import quantizable as nnqa
 from jtorch.ao.nn import quantized as nnq
 from jtorch.ao.nn.intrinsic import _kind
 from jtorch.ao.nn.intrinsic import qat as nniqat
@@ -129,19 +130,9 @@ DEFAULT_MODULE_TO_ACT_POST_PROCESS: dict[Any, Any] = {
 }
 
 
-class no_observer_set:
-    """What a set is asked for that holds nothing: observed modules that get no observer."""
-
-    def __contains__(self, item: object) -> bool:
-        return False
-
-    def __iter__(self) -> Any:
-        return iter(())
-
-
-def no_observer() -> set[Any]:
-    """Classes of observed modules whose results are not observed."""
-    return {nnq.FXFloatFunctional}
+def no_observer_set() -> set[Any]:
+    """Classes of observed modules that get no observer for what they give."""
+    return {nnqa.LSTM, nnqa.MultiheadAttention}
 
 
 def get_default_static_quant_module_mappings() -> dict[Any, Any]:

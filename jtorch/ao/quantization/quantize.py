@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import jtorch as torch
 from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
+from jtorch.ao.nn import quantizable as nnqa
 from jtorch.ao.nn import quantized as nnq
 from jtorch.ao.nn.intrinsic import _FusedModule, _kind
 
@@ -31,6 +32,7 @@ from .quantization_mappings import (
     get_default_qat_module_mappings,
     get_default_qconfig_propagation_list,
     get_default_static_quant_module_mappings,
+    no_observer_set,
 )
 from .stubs import DeQuantStub, QuantWrapper
 from .utils import has_no_children_ignoring_parametrizations
@@ -63,12 +65,22 @@ def _deprecated(function: F) -> F:
     return found
 
 
+_CUSTOM: dict[str, Any] = {
+    "float_to_observed_custom_module_class": {
+        nn.LSTM: nnqa.LSTM,
+        nn.MultiheadAttention: nnqa.MultiheadAttention,
+    },
+    "observed_to_quantized_custom_module_class": {
+        nnqa.LSTM: nnq.LSTM,
+        nnqa.MultiheadAttention: nnq.MultiheadAttention,
+    },
+}
+
+
 def get_default_custom_config_dict() -> dict[str, Any]:
-    """Which modules have ways of their own to be observed and quantised: none."""
-    return {
-        "float_to_observed_custom_module_class": {},
-        "observed_to_quantized_custom_module_class": {},
-    }
+    """Which modules have ways of their own to be observed and quantised: those that are written
+    out in ``torch.ao.nn.quantizable``."""
+    return _CUSTOM
 
 
 # ---- configurations ------------------------------------------------------------------------------
@@ -177,7 +189,9 @@ def _add_observer_(
         elif _wants(child) and kind in custom:
             observed = custom[kind].from_float(child)
             setattr(module, name, observed)
-            insert(observed)
+            # these observe what they give themselves
+            if not issubclass(custom[kind], tuple(no_observer_set())):
+                insert(observed)
         else:
             _add_observer_(child, listed, non_leaf_module_list, device, custom)
     if (
