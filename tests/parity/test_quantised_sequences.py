@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import warnings
 from collections.abc import Iterator
@@ -195,3 +196,107 @@ def test_the_grid_of_a_range() -> None:
     theirs = oracle.quantize_per_tensor(oracle.from_numpy(x), 0.02, 60, oracle.quint8)
     found = torch._choose_qparams_per_tensor(quantised)
     assert found == oracle._choose_qparams_per_tensor(theirs)
+
+
+# ---- by the graph of a model ---------------------------------------------------------------------
+
+
+def in_graph(torch: Any, use: str) -> Any:
+    nn = torch.nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.first = nn.LSTM(8, 6), nn.Linear(6, 3)
+            self.second = nn.Linear(6, 2)
+
+        def forward(self, x: Any, h: Any, c: Any) -> Any:
+            found = self.inner(x, (h, c))
+            if use == "parts":
+                return self.first(found[0]), self.second(found[1][0])
+            return found if use == "all" else found[1]
+
+    return Model().eval()
+
+
+@pytest.mark.parametrize("use", ["parts", "all", "states"])
+def test_lstms_in_graphs(use: str) -> None:
+    theirs, ours = in_graph(oracle, use), in_graph(torch, use)
+    file = io.BytesIO()
+    oracle.manual_seed(0)
+    for p in theirs.parameters():
+        p.data.uniform_(-0.5, 0.5)
+    oracle.save(theirs.state_dict(), file)
+    file.seek(0)
+    ours.load_state_dict(torch.load(file))
+
+    def flat(found: Any) -> list[Any]:
+        return [x for f in found for x in flat(f)] if isinstance(found, tuple) else [found]
+
+    def run(torch: Any, model: Any) -> tuple[list[Any], list[Any]]:
+        nn, Q = torch.nn, torch.ao.quantization
+        fx = importlib.import_module(f"{Q.__name__}.quantize_fx")
+        given = tuple(torch.from_numpy(x) for x in (X, X[:1, :, :6].copy(), X[1:2, :, :6].copy()))
+        prepare = Q.fx.custom_config.PrepareCustomConfig().set_float_to_observed_mapping(
+            nn.LSTM, nn.quantizable.LSTM
+        )
+        convert = Q.fx.custom_config.ConvertCustomConfig().set_observed_to_quantized_mapping(
+            nn.quantizable.LSTM, nn.quantized.LSTM
+        )
+        mapping = Q.get_default_qconfig_mapping("fbgemm")
+        model = fx.prepare_fx(model, mapping, given, prepare_custom_config=prepare)
+        told, numbers = [model.code], flat(model(*given))
+        model = fx.convert_fx(model, convert_custom_config=convert)
+        return [*told, model.code, list(model.state_dict())], [*numbers, *flat(model(*given))]
+
+    (told, seen), (wanted, numbers) = run(torch, ours), run(oracle, theirs)
+    assert told == wanted
+    for a, b in zip(numbers, seen, strict=True):
+        np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_own_modules_that_are_quantised_as_values_come() -> None:
+    """They need no observer behind them."""
+
+    def run(torch: Any) -> Any:
+        nn, Q = torch.nn, torch.ao.quantization
+        fx = importlib.import_module(f"{Q.__name__}.quantize_fx")
+
+        class Own(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.linear = nn.Linear(3, 3)
+                for i, p in enumerate(self.parameters()):
+                    p.data.copy_(torch.arange(float(p.numel())).reshape(p.shape).cos() / (i + 1))
+
+            def forward(self, x: Any) -> Any:
+                return self.linear(x)
+
+        class Quantised(Own):
+            @classmethod
+            def from_observed(cls, other: Any) -> Any:
+                made: Any = cls()
+                other.linear.qconfig = other.qconfig
+                made.linear = nn.quantized.dynamic.Linear.from_float(other.linear)
+                return made
+
+        class Model(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.own = Own()
+
+            def forward(self, x: Any) -> Any:
+                return self.own(x)
+
+        x = torch.arange(6.0).reshape(2, 3).sin()
+        model = fx.prepare_fx(
+            Model().eval(), {"": Q.default_dynamic_qconfig}, (x,),
+            prepare_custom_config={"non_traceable_module_class": [Own]},
+        )  # fmt: skip
+        given = {"observed_to_quantized_custom_module_class": {"dynamic": {Own: Quantised}}}
+        model = fx.convert_fx(model, convert_custom_config=given)
+        return type(model.own).__name__, model.code, model(x).detach().numpy()
+
+    ours, theirs = run(torch), run(oracle)
+    assert ours[:2] == theirs[:2]
+    np.testing.assert_allclose(ours[2], theirs[2], rtol=1e-5)
