@@ -17,6 +17,7 @@ from jtorch.ao.nn.intrinsic import qat as nniqat
 from jtorch.ao.nn.intrinsic import quantized as nniq
 from jtorch.ao.nn.intrinsic.quantized import dynamic as nniqd
 from jtorch.ao.nn.quantized import dynamic as nnqd
+from jtorch.ao.nn.quantized import reference as nnqr
 from jtorch.nn import functional as F
 
 from .fake_quantize import (
@@ -133,6 +134,31 @@ DEFAULT_MODULE_TO_ACT_POST_PROCESS: dict[Any, Any] = {
 def no_observer_set() -> set[Any]:
     """Classes of observed modules that get no observer for what they give."""
     return {nnqa.LSTM, nnqa.MultiheadAttention}
+
+
+#: For models that round their weights and compute with floats.
+DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS: dict[Any, Any] = {
+    QuantStub: nnq.Quantize,
+    DeQuantStub: nnq.DeQuantize,
+    nn.Linear: nnqr.Linear,
+    nn.Conv1d: nnqr.Conv1d,
+    nn.Conv2d: nnqr.Conv2d,
+    nn.Conv3d: nnqr.Conv3d,
+    nn.ConvTranspose1d: nnqr.ConvTranspose1d,
+    nn.ConvTranspose2d: nnqr.ConvTranspose2d,
+    nn.ConvTranspose3d: nnqr.ConvTranspose3d,
+    nn.Embedding: nnqr.Embedding,
+    nn.EmbeddingBag: nnqr.EmbeddingBag,
+    nn.GRUCell: nnqr.GRUCell,
+    nn.LSTMCell: nnqr.LSTMCell,
+    nn.RNNCell: nnqr.RNNCell,
+    nn.LSTM: nnqr.LSTM,
+}
+
+
+def get_default_static_quant_reference_module_mappings() -> dict[Any, Any]:
+    """Class -> class that rounds its weights and computes with floats."""
+    return copy.copy(DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS)
 
 
 def get_default_static_quant_module_mappings() -> dict[Any, Any]:
