@@ -308,6 +308,19 @@ def ones_like(input: QuantizedTensor, fill_value: float = 1.0, **options: Any) -
 # ---- parts ---------------------------------------------------------------------------------------
 
 
+def _axis_left(t: QuantizedTensor, given: list[Any], kwargs: dict[str, Any]) -> int:
+    """Where the dimension of channels is once those of one element are left out."""
+    size, axis = t._ints.shape, t._grid.axis
+    dims = (*given, *kwargs.values())[0] if given or kwargs else range(len(size))
+    dims = [dims] if isinstance(dims, int) else [*dims]
+    gone = [d % len(size) for d in dims if size[d] == 1]
+    if axis in gone:
+        raise RuntimeError(
+            "Squeeze is only possible on non-axis dimension for Per-Channel Quantized Tensors."
+        )
+    return axis - sum(d < axis for d in gone)
+
+
 @enter("_by_channel")
 def _by_channel(
     name: str, t: QuantizedTensor, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -331,11 +344,8 @@ def _by_channel(
         if name == "unsqueeze":
             dim = (*given, *kwargs.values())[0] % found.dim()
             return made(found, ManyGrids(grid.scales, grid.zeros, grid.axis + (dim <= grid.axis)))
-        if name == "squeeze" and t._ints.shape[grid.axis] != 1:
-            # which dimension of those left is that of channels
-            marked = t._ints.movedim(grid.axis, -1)[..., :0].movedim(-1, grid.axis)
-            kept = getattr(marked, name)(*given, **kwargs).shape
-            return made(found, ManyGrids(grid.scales, grid.zeros, [*kept].index(0)))
+        if name == "squeeze":
+            return made(found, ManyGrids(grid.scales, grid.zeros, _axis_left(t, given, kwargs)))
         count = found.shape[grid.axis] if found.dim() > grid.axis else 0
         if count != grid.scales.numel():
             raise RuntimeError(
