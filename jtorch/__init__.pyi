@@ -1909,6 +1909,8 @@ def _add_relu_(input: Tensor, other: Tensor | Number, *, alpha: Any = 1) -> Tens
     """In-place form of ``_add_relu``: the result is written into ``input``, which is returned."""
 def _assert(condition: Any, message: Any) -> None:
     """Raises ``AssertionError(message)`` unless ``condition`` holds; a traced condition is recorded."""
+def _choose_qparams_per_tensor(self: Tensor, reduce_range: _bool = False) -> tuple[_float, _int]:
+    """The scale and zero point of ``quint8`` that hold the range of ``self`` and 0."""
 def _conj(input: Tensor) -> Tensor:
     """``conj`` of a complex tensor; a view."""
 def _conj_physical(input: Tensor) -> Tensor:

@@ -23,6 +23,7 @@ from .._src.engine import Lifted
 from ..autograd import traced_function
 from ..dispatch import MISSING, override
 from .kernels import JaxKernel
+from .numbers_given import as_number, of_numpy
 from .tags import Tag
 
 if TYPE_CHECKING:
@@ -59,14 +60,16 @@ class UserOverload(OpOverload):
         found = override(self, (*args, *kwargs.values()), args, kwargs or None)
         if found is not MISSING:
             return found
-        self.check(args, kwargs)
-        return self.user.called(args, kwargs)
+        return self.user.called(*self.check(args, kwargs))
 
     redispatch = __call__
 
-    def check(self, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
-        """Raises torch's error for the first argument of a wrong type."""
-        schema = self._schema
+    def check(
+        self, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments, with Python's numbers for what can be made one. Raises torch's error for
+        the first of a wrong type."""
+        schema, given, named = self._schema, list(args), dict(kwargs)
         for i, a in enumerate(schema.arguments):
             if i < len(args):
                 x = args[i]
@@ -75,6 +78,13 @@ class UserOverload(OpOverload):
             else:
                 continue
             if not fits(a.type, x):
+                number = as_number(a.type, x)
+                if number is not None:
+                    if i < len(given):
+                        given[i] = number
+                    else:
+                        named[a.name] = number
+                    continue
                 kind = a.type.replace("SymInt", "int")
                 raise RuntimeError(
                     f"{schema.name}() Expected a value of type '{kind}' for argument '{a.name}' "
@@ -84,6 +94,7 @@ class UserOverload(OpOverload):
                     f"Declaration: {schema}\n"
                     f"Cast error details: Unable to cast {x} to {kind}"
                 )
+        return tuple(given), named
 
 
 class UserPacket(OpOverloadPacket):
@@ -92,11 +103,10 @@ class UserPacket(OpOverloadPacket):
     def __call__(self, /, *args: object, **kwargs: object) -> Any:
         """Calls the only overload, or the first one that the arguments fit."""
         overloads = self.all()
-        return (
-            overloads[0](*args, **kwargs)
-            if len(overloads) == 1
-            else super().__call__(*args, **kwargs)
-        )
+        if len(overloads) == 1:
+            return overloads[0](*args, **kwargs)
+        named = {name: of_numpy(x) for name, x in kwargs.items()}
+        return super().__call__(*map(of_numpy, args), **named)
 
 
 def lookup(namespace: str, name: str) -> UserPacket | None:

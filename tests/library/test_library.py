@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
+import numpy as np
 import pytest
 
 import jtorch as torch
@@ -672,3 +673,30 @@ def test_kernels_for_devices_that_there_are_not() -> None:
     with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
         library.impl("tests_nowhere::f", "somethingsomething")
     library.impl("tests_nowhere::f", ("cpu", "CompositeImplicitAutograd", "default"))
+
+
+def test_what_stands_for_numbers_in_calls_of_operators() -> None:
+    seen: list[tuple[object, ...]] = []
+    library = torch.library.Library("numbers_given", "DEF")
+    library.define("f(Tensor x, float a=0., int b=0, bool c=False, int[] d=[], int? e=None) -> ()")
+    library.impl("f", lambda x, *rest: seen.append(rest), "CompositeExplicitAutograd")
+    library.define("h(Tensor x, float a) -> Tensor")
+    library.define("h.T(Tensor x, Tensor a) -> Tensor")
+    library.impl("h", lambda x, a: x + a, "CompositeExplicitAutograd")
+    library.impl("h.T", lambda x, a: x - a, "CompositeExplicitAutograd")
+    x, f = torch.zeros(1), torch.ops.numbers_given.f
+    f(x, np.float32(0.5), np.int64(2), np.True_, [np.int64(3)], np.int32(4))
+    f(x, True, True, 1, [True])
+    f(x, torch.tensor(0.5), torch.tensor([2]), torch.tensor(True))
+    f(x, np.int64(2), np.float32(1.5))
+    assert [(*map(repr, made[:3]), *made[3:]) for made in seen] == [
+        ("0.5", "2", "True", [3], 4),
+        ("1.0", "1", "True", [1], None),
+        ("0.5", "2", "True", [], None),
+        ("2.0", "1", "False", [], None),
+    ]
+    for wrong in (("a",), (1j,), (torch.ones(2),), (0.5, 1.0), (0.5, 1, True, [0.5])):
+        with pytest.raises(RuntimeError, match="Expected a value of type"):
+            f(x, *wrong)
+    assert torch.ops.numbers_given.h(x, np.float32(0.5)).tolist() == [0.5]
+    assert torch.ops.numbers_given.h(x, torch.tensor(0.5)).tolist() == [-0.5]

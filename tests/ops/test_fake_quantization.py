@@ -85,3 +85,13 @@ def test_scales_are_of_single_precision_for_doubles_too() -> None:
     x = torch.tensor([2.55], dtype=torch.float64)
     y = torch.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 255)
     assert abs(y.item() - 2.6) < 1e-6
+
+
+def test_zero_points_of_floats_are_added_before_rounding_and_may_lie_outside() -> None:
+    x = torch.tensor([[1.0, 2.0], [4.0, 5.0], [1.0, 2.0]], requires_grad=True)
+    scale, zero = torch.tensor([0.1, 0.3, 0.1]), torch.tensor([-3.5, 300.2, 1.5])
+    found = torch.fake_quantize_per_channel_affine(x, scale, zero, 0, 0, 255)
+    expected = torch.tensor([[0.95, 1.95], [-13.56, -13.56], [1.05, 2.05]])
+    assert torch.allclose(found, expected)
+    found.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]

@@ -201,3 +201,26 @@ def test_configurations_and_modules() -> None:
         made["layers"] = "\n".join(map(repr, layers))
         texts.append({k: v.replace("jtorch", "torch") for k, v in made.items()})
     assert texts[1] == texts[0]
+
+
+def test_layers_that_round_their_weights_and_compute_with_floats() -> None:
+    def make(torch: Any) -> Any:
+        nn, _ = parts(torch)
+        return nn.Sequential(nn.Conv2d(2, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(12, 4))
+
+    x = np.random.default_rng(0).normal(size=(3, 2, 4, 4)).astype(np.float32)
+    found = []
+    for model, torch_ in zip(both(make), (oracle, torch), strict=True):
+        _, Q = parts(torch_)
+        model.eval().qconfig = Q.default_per_channel_qconfig
+        prepared = Q.prepare(model)
+        passed(prepared, torch_, x)
+        prepared[3].register_forward_hook(lambda module, given, made: made * 2)
+        made = Q.convert(prepared, is_reference=True)
+        names = [type(m).__module__.partition(".")[2] for m in made]
+        mapping = Q.quantization_mappings.DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS
+        known = {k.__name__: v.__name__ for k, v in mapping.items()}
+        found.append((passed(made, torch_, x), names, list(made.state_dict()), repr(made), known))
+    (expected, *told), (y, *ours) = found
+    assert ours == told
+    np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)

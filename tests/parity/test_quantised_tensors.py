@@ -159,3 +159,33 @@ def test_files_both_ways() -> None:
             for name, tensor in given.items():
                 assert repr(found[name]) == repr(tensor)
             assert found["view"].stride() == (1, 3)
+
+
+def test_dimensions_of_one_element_and_what_packed_weights_tell() -> None:
+    def run(torch: Any) -> list[Any]:
+        found: list[Any] = []
+        zeros = torch.zeros(3, dtype=torch.int64)
+        q = torch.quantize_per_channel(torch.ones(1, 3, 1, 2), torch.ones(3), zeros, 1, torch.qint8)
+        several = q.squeeze(0), q.squeeze(1), q.squeeze(-2), q.squeeze((0, 2)), q.squeeze()
+        found += [(tuple(made.shape), made.q_per_channel_axis()) for made in several]
+        one = torch.quantize_per_channel(
+            torch.ones(1, 3, 4), torch.ones(1), zeros[:1], 0, torch.qint8
+        ).unsqueeze(0)
+        found.append((tuple(one.squeeze(0).shape), one.squeeze(0).q_per_channel_axis()))
+        for dim in ((1,), (-3,), ()):
+            with pytest.raises(RuntimeError) as info:
+                one.squeeze(*dim)
+            found.append(str(info.value))
+        weight = torch.quantize_per_tensor(torch.ones(2, 2, 1, 1), 1.0, 0, torch.qint8)
+        ops = torch.ops.quantized
+        linear = ops.linear_prepack(weight.reshape(2, 2), torch.ones(2))
+        conv = ops.conv2d_prepack(weight, torch.ones(2), [1, 1], [0, 0], [1, 1], 1)
+        found += [linear.bias().tolist(), conv.bias().tolist(), conv.groups()]
+        one_, low, high = torch.tensor(1), torch.tensor(-1.0), torch.tensor(1.0)
+        grid = torch.tensor([0.1]), torch.tensor([0], dtype=torch.int32)
+        empty = torch.fused_moving_avg_obs_fake_quant(
+            torch.empty(0, 5), one_, one_, low, high, *grid, 0.1, 0, 255, -1, False, False
+        )
+        return [*found, tuple(empty.shape), low.item(), high.item(), grid[0].item()]
+
+    assert run(torch) == run(oracle)

@@ -163,3 +163,44 @@ def test_observers_find_ranges() -> None:
     rows(torch.tensor([[1.0, -2.0], [4.0, 3.0]]))
     assert rows.min_val.tolist() == [-2.0, 3.0]
     np.testing.assert_allclose(rows.calculate_qparams()[0].numpy(), [2 / 127.5, 4 / 127.5])
+
+
+def test_weights_stay_within_the_bounds_of_their_observer() -> None:
+    """Weights may lie outside of what an observer that averages has seen."""
+    quantise = torch.ao.nn.quantized.modules.utils._quantize_weight
+    observers = torch.ao.quantization
+    for kind, scheme in (
+        (observers.MovingAverageMinMaxObserver, torch.per_tensor_symmetric),
+        (observers.MovingAveragePerChannelMinMaxObserver, torch.per_channel_symmetric),
+    ):
+        observer = kind(
+            averaging_constant=1.0, dtype=torch.qint8, quant_min=-10, quant_max=10, qscheme=scheme
+        )
+        weight = torch.tensor([[-1000.0, 500.0, 1000.0]])
+        observer(weight)
+        assert quantise(weight * 1.2, observer).int_repr().tolist() == [[-10, 6, 10]]
+
+
+def test_embeddings_are_trained_on_grids_with_zeros_of_floats() -> None:
+    table = torch.tensor([[1.0, 2.0, 3.0], [-4.0, -2.5, -2.0]])
+    rounded = torch.ao.quantization.default_embedding_fake_quant()(table)
+    assert torch.allclose(rounded, table, atol=0.01)
+
+
+def test_what_is_joined_is_written_into_out_and_dtypes_are_not_passed_by() -> None:
+    q, out = quantised(), torch.empty_like(torch.cat([quantised(1.0, 0)] * 2))
+    assert torch.cat([q, q], out=out) is out
+    assert out.dequantize().tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]] * 2
+    assert out.q_scale() == 1.0
+    stacked = torch.empty_like(torch.stack([q, q]))
+    assert torch.stack([q, q], out=stacked).int_repr().tolist() == [q.int_repr().tolist()] * 2
+    assert stacked.int_repr()[0].tolist() == q.int_repr().tolist()
+    with pytest.raises(RuntimeError, match="must match the size"):
+        torch.cat([q, q], out=torch.empty_like(q))
+    with pytest.raises(TypeError):
+        torch.ones_like(q, colour="red")
+    for call in (torch.empty_like, torch.ones_like):
+        with pytest.raises(RuntimeError, match="Specified: c10::qint8 Input tensor's dtype: c10::"):
+            call(q, dtype=torch.qint8)
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point"):
+        torch.empty_like(q, requires_grad=True)

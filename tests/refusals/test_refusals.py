@@ -219,7 +219,7 @@ def test_functions_refuse_when_the_module_of_their_name_was_imported(path: str) 
         getattr(holder(parent.removeprefix("torch.")), name)()
 
 
-@pytest.mark.parametrize("name", ["_choose_qparams_per_tensor", "_saturate_weight_to_fp16"])
+@pytest.mark.parametrize("name", ["_saturate_weight_to_fp16"])
 def test_private_quantisation_is_refused_by_name(name: str) -> None:
     with pytest.raises(
         NotImplementedError, match=f"torch.{name} is not offered by jtorch: it belongs"

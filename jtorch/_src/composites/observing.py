@@ -83,6 +83,8 @@ def fused_moving_avg_obs_fake_quant(
             "Per-channel FakeQuant in fused_moving_avg_obs_fake_quant is only supported on axis == "
             "0"
         )
+    if input.numel() == 0:  # nothing is seen
+        return input.clone()
     watched, rounding = observer_on.reshape(-1)[0] != 0, fake_quant_on.reshape(-1)[0] != 0
     with no_grad():
         values = input.detach()

@@ -88,6 +88,21 @@ def quantize_per_tensor_dynamic(input: Tensor, dtype: dtypes.dtype, reduce_range
     return hooks.quantised.get().quantize_per_tensor_dynamic(input, dtype, reduce_range)
 
 
+@composite(operands=("self",))
+def _choose_qparams_per_tensor(self: Tensor, reduce_range: bool = False) -> tuple[float, int]:
+    """The scale and zero point of ``quint8`` that hold the range of ``self`` and 0.
+
+    Args:
+        reduce_range: whether one bit is left unused.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._choose_qparams_per_tensor(torch.tensor([0.0, 25.5]))
+        (0.1, 0)
+    """
+    return hooks.quantised.get().choose_per_tensor(self, reduce_range)
+
+
 @composite(operands=("input",))
 def _make_per_tensor_quantized_tensor(input: Tensor, scale: float, zero_point: int) -> Any:
     """The quantised tensor of integers: ``uint8`` becomes ``quint8``, ``int8`` ``qint8`` and

@@ -10,7 +10,9 @@ from ._declare import Array, defvjp, guard_range, op
 from ._facts import schemas
 
 
-def _checked(input: Array, zero_point: Array, quant_min: int, quant_max: int, of: Array) -> None:
+def _checked(
+    input: Array, zero_point: Array, quant_min: int, quant_max: int, of: Array, between: bool
+) -> None:
     kind = dtypes.from_np(input.dtype)
     if not kind.is_floating_point:
         raise NotImplementedError(
@@ -19,34 +21,52 @@ def _checked(input: Array, zero_point: Array, quant_min: int, quant_max: int, of
         )
     if quant_min > quant_max:
         raise RuntimeError("`quant_min` should be less than or         equal to `quant_max`.")
+    if between:  # for zero points of floats PyTorch does not look
+        return
     words = "`zero_point` must be between `quant_min` and `quant_max`."
     guard_range(zero_point, quant_min, quant_max, RuntimeError, words, nan=True, of=of)
 
 
-def _steps(input: Array, scale: Array, zero_point: Array) -> Array:
+def _steps(input: Array, scale: Array, zero_point: Array, between: bool = False) -> Array:
     """The unclipped positions on the grid. Scales are of single precision, as in PyTorch, and
-    numbers of half are widened to it."""
+    numbers of half are widened to it. With ``between`` the zero point may lie between steps."""
     wide = jnp.float64 if input.dtype.itemsize == 8 else jnp.float32
     inverse = (1 / scale.astype(jnp.float32)).astype(wide)
+    if between:
+        return jnp.round(zero_point.astype(wide) + input.astype(wide) * inverse)
     return jnp.round(input.astype(wide) * inverse) + jnp.round(zero_point.astype(wide))
 
 
 def _quantised(
-    input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int, of: Array
+    input: Array,
+    scale: Array,
+    zero_point: Array,
+    quant_min: int,
+    quant_max: int,
+    of: Array,
+    between: bool = False,
 ) -> Array:
-    _checked(input, zero_point, quant_min, quant_max, of)
-    place = jnp.clip(_steps(input, scale, zero_point), quant_min, quant_max)
-    steps = place - jnp.round(zero_point.astype(place.dtype))
+    _checked(input, zero_point, quant_min, quant_max, of, between)
+    place = jnp.clip(_steps(input, scale, zero_point, between), quant_min, quant_max)
+    zero = zero_point.astype(place.dtype)
+    steps = place - (zero if between else jnp.round(zero))
     # the product is rounded once, to half too
     product = jnp.float64 if input.dtype.itemsize == 2 else place.dtype
     found = steps.astype(product) * scale.astype(jnp.float32).astype(product)
     return found.astype(input.dtype)
 
 
-def _inside(input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int) -> Array:
+def _inside(
+    input: Array,
+    scale: Array,
+    zero_point: Array,
+    quant_min: int,
+    quant_max: int,
+    between: bool = False,
+) -> Array:
     """Where nothing is clipped: kept for the gradient, as in PyTorch, so that operands may be
     written into."""
-    place = _steps(input, scale, zero_point)
+    place = _steps(input, scale, zero_point, between)
     return (place >= quant_min) & (place <= quant_max)
 
 
@@ -107,7 +127,7 @@ def fake_quantize_per_channel_affine(
     input: Array, scale: Array, zero_point: Array, axis: int, quant_min: int, quant_max: int
 ) -> Array:
     """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make with a
-    scale and zero point for each channel.
+    scale and zero point for each channel. Zero points of floats are added before rounding.
 
     Shapes: input (*, C, *) with C at ``axis``, scale and zero_point (C) -> (*, C, *).
     Dtypes: floating-point -> the same; others are refused (NotImplementedError).
@@ -153,7 +173,13 @@ def fake_quantize_per_channel_affine(
         quant_min,
         quant_max,
         zero_point,
+        _between(zero_point),
     )
+
+
+def _between(zero_point: Array) -> bool:
+    """Whether the zero points of channels are floats, which are added before rounding."""
+    return bool(jnp.issubdtype(zero_point.dtype, jnp.floating))
 
 
 def _per_channel_fwd(
@@ -162,7 +188,8 @@ def _per_channel_fwd(
     at, n = canonical_dim(axis, input.ndim), input.ndim
     grids = _along(scale, at, n), _along(zero_point, at, n)
     found = fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max)
-    return found, (_inside(input, *grids, quant_min, quant_max),)
+    inside = _inside(input, *grids, quant_min, quant_max, _between(zero_point))
+    return found, (inside,)
 
 
 defvjp(fake_quantize_per_channel_affine, _rule, fwd=_per_channel_fwd)

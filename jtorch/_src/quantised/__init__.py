@@ -3,6 +3,7 @@ weights. Floor 4; loaded when a program makes such a tensor."""
 
 from . import pairs as pairs  # (which enter operators)
 from . import recurrent as recurrent
+from .making import choose_per_tensor as choose_per_tensor
 from .making import empty_affine as empty_affine
 from .making import empty_per_channel as empty_per_channel
 from .making import make_per_channel as make_per_channel

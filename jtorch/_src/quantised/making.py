@@ -19,6 +19,7 @@ from .tensor import (
     QuantizedTensor,
     could_not_run,
     created,
+    enter,
     is_quantised,
     rounded,
 )
@@ -130,6 +131,15 @@ def quantize_per_tensor_dynamic(input: Any, dtype: dtypes.dtype, reduce_range: b
     bounds = dtypes.iinfo(kind)
     scale, zero = chosen(low, high, bounds.min, bounds.max, reduce_range)
     return quantize_per_tensor(values, scale, zero, dtype)
+
+
+@enter("_choose_qparams_per_tensor")
+def choose_per_tensor(input: Any, reduce_range: bool = False) -> tuple[float, int]:
+    """The grid of eight bits for the range of a tensor."""
+    if type(input) is QuantizedTensor:
+        input = input.dequantize()
+    low, high = (float(x) for x in (T.min(input), T.max(input)))
+    return chosen(low, high, 0, 255, reduce_range)
 
 
 def make_per_tensor(input: Tensor, scale: float, zero_point: int) -> QuantizedTensor:

@@ -281,18 +281,44 @@ QuantizedTensor.__copy__ = _copied
 
 
 @enter("empty_like")
-def empty_like(input: QuantizedTensor, **_: Any) -> QuantizedTensor:
+def empty_like(
+    input: QuantizedTensor, *, dtype: Any = None, requires_grad: bool = False, **options: Any
+) -> QuantizedTensor:
     """A tensor of the same size on the same grid."""
-    return made(T.empty_like(input._ints), input._grid)
+    if dtype is not None and dtype is not input.dtype:
+        given, own = (
+            f"c10::{d}".replace("torch.", "") if d in STORED else d.scalar_name.lower()
+            for d in (dtype, input.dtype)
+        )
+        raise RuntimeError(
+            "It is currently not supported to specify a dtype that doesn't match the input "
+            f"tensor's dtype via empty_like.  Specified: {given} Input tensor's dtype: {own}"
+        )
+    if requires_grad:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return made(T.empty_like(input._ints, **options), input._grid)
 
 
 @enter("ones_like", "full_like")
-def ones_like(input: QuantizedTensor, fill_value: float = 1.0, **_: Any) -> QuantizedTensor:
+def ones_like(input: QuantizedTensor, fill_value: float = 1.0, **options: Any) -> QuantizedTensor:
     """One number everywhere, on the same grid."""
-    return fill_(empty_like(input), fill_value)
+    return fill_(empty_like(input, **options), fill_value)
 
 
 # ---- parts ---------------------------------------------------------------------------------------
+
+
+def _axis_left(t: QuantizedTensor, given: list[Any], kwargs: dict[str, Any]) -> int:
+    """Where the dimension of channels is once those of one element are left out."""
+    size, axis = t._ints.shape, t._grid.axis
+    dims = (*given, *kwargs.values())[0] if given or kwargs else range(len(size))
+    dims = [dims] if isinstance(dims, int) else [*dims]
+    gone = [d % len(size) for d in dims if size[d] == 1]
+    if axis in gone:
+        raise RuntimeError(
+            "Squeeze is only possible on non-axis dimension for Per-Channel Quantized Tensors."
+        )
+    return axis - sum(d < axis for d in gone)
 
 
 @enter("_by_channel")
@@ -318,11 +344,8 @@ def _by_channel(
         if name == "unsqueeze":
             dim = (*given, *kwargs.values())[0] % found.dim()
             return made(found, ManyGrids(grid.scales, grid.zeros, grid.axis + (dim <= grid.axis)))
-        if name == "squeeze" and t._ints.shape[grid.axis] != 1:
-            # which dimension of those left is that of channels
-            marked = t._ints.movedim(grid.axis, -1)[..., :0].movedim(-1, grid.axis)
-            kept = getattr(marked, name)(*given, **kwargs).shape
-            return made(found, ManyGrids(grid.scales, grid.zeros, [*kept].index(0)))
+        if name == "squeeze":
+            return made(found, ManyGrids(grid.scales, grid.zeros, _axis_left(t, given, kwargs)))
         count = found.shape[grid.axis] if found.dim() > grid.axis else 0
         if count != grid.scales.numel():
             raise RuntimeError(
@@ -394,13 +417,17 @@ def resize_(self: QuantizedTensor, *size: Any, **options: Any) -> QuantizedTenso
 
 
 @enter("cat", "concat", "concatenate")
-def cat(tensors: Sequence[Any], dim: int = 0, **_: Any) -> Any:
-    """Joins tensors, on the grid of the first."""
+def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
+    """Joins tensors, on the grid of the first, or of ``out``."""
     first = tensors[0]
     if not all(map(is_quantised, tensors)) or any(t.dtype is not first.dtype for t in tensors):
         raise RuntimeError("All dtypes must be the same.")
     one_grid(first, "Only per-tensor quantization is supported in 'cat'!")
-    return joined(tensors, dim, first._grid)
+    if out is None:
+        return joined(tensors, dim, first._grid)
+    if not is_quantised(out):
+        raise RuntimeError("All dtypes must be the same.")
+    return out.copy_(joined(tensors, dim, out._grid))
 
 
 def joined(tensors: Sequence[Any], dim: int, grid: Any, relu: bool = False) -> QuantizedTensor:
@@ -416,9 +443,9 @@ def joined(tensors: Sequence[Any], dim: int, grid: Any, relu: bool = False) -> Q
 
 
 @enter("stack")
-def stack(tensors: Sequence[Any], dim: int = 0, **_: Any) -> Any:
-    """Joins tensors along a new dimension, on the grid of the first."""
-    return cat([made(t._ints.unsqueeze(dim), t._grid) for t in tensors], dim)
+def stack(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
+    """Joins tensors along a new dimension, on the grid of the first, or of ``out``."""
+    return cat([made(t._ints.unsqueeze(dim), t._grid) for t in tensors], dim, out=out)
 
 
 @enter("pad")

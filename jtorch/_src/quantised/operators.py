@@ -141,7 +141,7 @@ def _linear(X: Any, W: LinearWeight, scale: float, zero: int, relu: bool = False
     x = _quantised(X, "linear_relu" if relu else "linear")
     of, out = one_grid(x, "input has one scale"), OneGrid(float(scale), int(zero))
     ints = _C._quantized_linear(
-        x._ints, of.scale, of.zero, W.weight._ints, *W.weight._grid.weights(), _detached(W.bias),
+        x._ints, of.scale, of.zero, W.weight._ints, *W.weight._grid.weights(), _detached(W._bias),
         out.scale, out.zero, relu, _onednn(),
     )  # fmt: skip
     return made(ints, out)
@@ -177,7 +177,7 @@ def linear_tanh(X: Any, W_prepack: LinearWeight, Y_scale_i: float, Y_zero_point_
 
 def _after(X: Any, W: LinearWeight, scale: float, zero: int, f: Callable[[Any], Any]) -> Any:
     x = _quantised(X, "linear")
-    numbers = F.linear(floats(x), floats(W.weight), _detached(W.bias))
+    numbers = F.linear(floats(x), floats(W.weight), _detached(W._bias))
     return rounded(f(numbers), OneGrid(float(scale), int(zero)), x._ints.dtype)
 
 
@@ -190,7 +190,7 @@ def _dynamic(X: Any, W: LinearWeight, reduce_range: bool, relu: bool) -> Any:
             f"matrix: {X.shape[-1]} and {W.weight._ints.shape[1]}."
         )
     return _C._quantized_linear_dynamic(
-        X.detach(), W.weight._ints, *W.weight._grid.weights(), _detached(W.bias),
+        X.detach(), W.weight._ints, *W.weight._grid.weights(), _detached(W._bias),
         bool(reduce_range), relu,
     )  # fmt: skip
 
@@ -210,7 +210,7 @@ def linear_relu_dynamic(X: Tensor, W_prepack: LinearWeight, reduce_range: bool =
 @operator("linear_dynamic_fp16")
 def linear_dynamic_fp16(X: Tensor, W_prepack: LinearWeight) -> Any:
     """A linear layer whose matrix has half precision."""
-    return F.linear(X.detach(), W_prepack.weight, _detached(W_prepack.bias))
+    return F.linear(X.detach(), W_prepack.weight, _detached(W_prepack._bias))
 
 
 @operator("linear_relu_dynamic_fp16")
@@ -267,7 +267,7 @@ for _n in (2, 3):
         operator(f"conv{_n}d_{_part}", f"conv_transpose{_n}d_{_part}")(
             lambda packed, _part=_part: getattr(packed, _part)()
         )
-    operator(f"conv{_n}d_groups", f"conv_transpose{_n}d_groups")(lambda packed: packed.groups)
+    operator(f"conv{_n}d_groups", f"conv_transpose{_n}d_groups")(lambda packed: packed.groups())
     operator(f"conv{_n}d_transpose", f"conv_transpose{_n}d_transpose")(
         lambda packed: int(packed.transposed)
     )
@@ -282,9 +282,9 @@ def _conv(x: Any, w: ConvWeight, scale: Any, zero: Any, relu: bool, name: str) -
         numbers = _transposed_sum(x, w)
         return rounded(T.relu(numbers) if relu else numbers, out, x._ints.dtype)
     ints = _C._quantized_conv(
-        x._ints, of.scale, of.zero, w.weight._ints, *w.weight._grid.weights(), _detached(w.bias),
-        out.scale, out.zero, tuple(w._stride), tuple(w._padding), tuple(w._dilation), w.groups,
-        relu, _shifted() and w.groups <= 100,
+        x._ints, of.scale, of.zero, w.weight._ints, *w.weight._grid.weights(), _detached(w._bias),
+        out.scale, out.zero, tuple(w._stride), tuple(w._padding), tuple(w._dilation), w._groups,
+        relu, _shifted() and w._groups <= 100,
     )  # fmt: skip
     return made(ints, out)
 
@@ -298,14 +298,14 @@ def _transposed_sum(x: Any, w: ConvWeight) -> Any:
     of = x._grid
     total = function(
         x._ints.double() - of.zero, weight, None, w._stride, w._padding, w._output_padding,
-        w.groups, w._dilation,
+        w._groups, w._dilation,
     )  # fmt: skip
     scales, _ = grid.weights()
     product = of.scale * scales
     if isinstance(scales, Tensor):
         product = product.float().reshape(1, -1, *[1] * w.spatial)
     found = (total.float() * product).float()
-    return found if w.bias is None else found + w.bias.detach().reshape(1, -1, *[1] * w.spatial)
+    return found if w._bias is None else found + w._bias.detach().reshape(1, -1, *[1] * w.spatial)
 
 
 def _flat(n: int, f: Callable[[Any], Any], x: Any) -> Any:
@@ -345,8 +345,8 @@ def _enter_dynamic(n: int, name: str, transposed: bool) -> None:
                 q = making.quantize_per_tensor_dynamic(x, dtypes.ABSENT["quint8"], reduce_range)
                 return _transposed_sum(q, w)
             return _C._quantized_conv_dynamic(
-                x.detach(), w.weight._ints, *w.weight._grid.weights(), _detached(w.bias),
-                tuple(w._stride), tuple(w._padding), tuple(w._dilation), w.groups,
+                x.detach(), w.weight._ints, *w.weight._grid.weights(), _detached(w._bias),
+                tuple(w._stride), tuple(w._padding), tuple(w._dilation), w._groups,
                 bool(reduce_range),
             )  # fmt: skip
 
@@ -376,8 +376,8 @@ def conv2d_add_relu(
 
 def _conv_add(x: Any, y: Any, w: ConvWeight, scale: Any, zero: Any, relu: bool) -> Any:
     numbers = F.conv2d(
-        floats(x), floats(w.weight), _detached(w.bias), w._stride, w._padding, w._dilation,
-        w.groups,
+        floats(x), floats(w.weight), _detached(w._bias), w._stride, w._padding, w._dilation,
+        w._groups,
     ) + floats(y)  # fmt: skip
     out = OneGrid(float(scale), int(zero))
     return rounded(T.relu(numbers) if relu else numbers, out, x._ints.dtype)
@@ -619,6 +619,6 @@ def make_quantized_cell_params_dynamic(
 @operator("make_quantized_cell_params_fp16")
 def make_quantized_cell_params_fp16(w_ih: LinearWeight, w_hh: LinearWeight) -> CellWeights:
     """The same with matrices of half precision."""
-    made_ = CellWeights(w_ih, w_hh, w_ih.bias, w_hh.bias, False)
+    made_ = CellWeights(w_ih, w_hh, w_ih.bias(), w_hh.bias(), False)
     made_.half = True
     return made_

@@ -71,17 +71,21 @@ class LinearWeight(Packed, name="quantized.LinearPackedParamsBase"):
     """A matrix and a bias; ``half`` where the matrix has half precision."""
 
     def __init__(self, weight: Any, bias: Tensor | None) -> None:
-        self.weight, self.bias = weight, bias
+        self.weight, self._bias = weight, bias
 
     def unpack(self) -> tuple[Any, Tensor | None]:
         """Weight and bias."""
-        return self.weight, self.bias
+        return self.weight, self._bias
+
+    def bias(self) -> Tensor | None:
+        """What is added to the product."""
+        return self._bias
 
     def _state(self) -> Any:
-        return self.weight, self.bias
+        return self.weight, self._bias
 
     def _restore(self, state: Any) -> None:
-        self.weight, self.bias = state
+        self.weight, self._bias = state
 
 
 class ConvWeight(Packed, name="quantized.Conv2dPackedParamsBase"):
@@ -100,7 +104,7 @@ class ConvWeight(Packed, name="quantized.Conv2dPackedParamsBase"):
         output_padding: Any = (),
         transposed: bool = False,
     ) -> None:
-        self.weight, self.bias, self.groups = weight, bias, int(groups)
+        self.weight, self._bias, self._groups = weight, bias, int(groups)
         self._stride, self._padding = [*map(int, stride)], [*map(int, padding)]
         self._dilation = [*map(int, dilation)]
         self._output_padding = [*map(int, output_padding)] or [0] * len(self._stride)
@@ -111,7 +115,15 @@ class ConvWeight(Packed, name="quantized.Conv2dPackedParamsBase"):
 
     def unpack(self) -> tuple[Any, Tensor | None]:
         """Weight and bias."""
-        return self.weight, self.bias
+        return self.weight, self._bias
+
+    def bias(self) -> Tensor | None:
+        """What is added to the products of windows."""
+        return self._bias
+
+    def groups(self) -> int:
+        """How many convolutions of parts of the channels these are."""
+        return self._groups
 
     def stride(self) -> list[int]:
         """The distances of windows."""
@@ -136,10 +148,10 @@ class ConvWeight(Packed, name="quantized.Conv2dPackedParamsBase"):
     def _state(self) -> Any:
         numbers = [
             self.spatial, *self._stride, *self._padding, *self._dilation, *self._output_padding,
-            self.groups, int(self.transposed),
+            self._groups, int(self.transposed),
         ]  # fmt: skip
         packed = T.tensor(numbers, dtype=dtypes.int16)
-        return "2", [packed, self.weight], [self.bias]
+        return "2", [packed, self.weight], [self._bias]
 
     def _restore(self, state: Any) -> None:
         _, (packed, weight), (bias,) = state
@@ -195,5 +207,5 @@ class CellWeights(Packed, name="rnn.CellParamsBase"):
         kind, biases, _, flags, packed = state
         self.half = kind == "quantized_fp16"
         self.ih, self.hh = packed
-        self.bias_ih, self.bias_hh = biases or (self.ih.bias, self.hh.bias)
+        self.bias_ih, self.bias_hh = biases or (self.ih.bias(), self.hh.bias())
         self.reduce = bool(flags[0]) if flags else False

@@ -142,7 +142,7 @@ _LINES: dict[str, str] = {
         ao.quantization.observer: AffineQuantizedObserverBase Granularity MappingType PerAxis
             PerBlock PerGroup PerRow PerTensor PerToken TorchAODType ZeroPointDomain get_block_size
         : _fake_quantize_per_tensor_affine_cachemask_tensor_qparams _fused_moving_avg_obs_fq_helper
-            _choose_qparams_per_tensor _saturate_weight_to_fp16 _dyn_quant_pack_4bit_weight
+            _saturate_weight_to_fp16 _dyn_quant_pack_4bit_weight
             _wrapped_linear_prepack _wrapped_quantized_linear_prepacked
     """,
     reasons.TORCHSCRIPT: """

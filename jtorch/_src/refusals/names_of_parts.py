@@ -69,10 +69,8 @@ LINES: dict[str, str] = {
         ao.quantization.fx.qconfig_mapping_utils: _is_qconfig_supported_by_dtype_configs
         ao.quantization.fx._equalize: EqualizationQConfig
         ao.quantization.quantization_mappings: get_default_dynamic_sparse_quant_module_mappings
-            DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS
             DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS DEFAULT_DYNAMIC_SPARSE_QUANT_MODULE_MAPPINGS
             get_default_static_sparse_quant_module_mappings
-            get_default_static_quant_reference_module_mappings
         ao.quantization.quantize_fx: _convert_to_reference_decomposed_fx
         ao.quantization.quantize_jit: script_qconfig script_qconfig_dict fuse_conv_bn_jit
             prepare_jit prepare_dynamic_jit convert_jit convert_dynamic_jit

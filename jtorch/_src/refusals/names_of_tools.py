@@ -146,7 +146,6 @@ LINES: dict[str, str] = {
             _convert_ondevice_dynamic_jit _quantize_ondevice_dynamic_jit WeightObserver
             ObserverOrFakeQuantize Pattern convert_dynamic_jit convert_jit fuse_conv_bn_jit
             get_default_dynamic_sparse_quant_module_mappings
-            get_default_static_quant_reference_module_mappings
             get_default_static_sparse_quant_module_mappings prepare_dynamic_jit prepare_jit
             script_qconfig script_qconfig_dict AffineQuantizedObserverBase Granularity MappingType
             PerAxis PerBlock PerGroup PerRow PerTensor PerToken TorchAODType ZeroPointDomain
@@ -154,8 +153,6 @@ LINES: dict[str, str] = {
         ao.pruning: BaseScheduler BaseSparsifier CubicSL FakeSparsity LambdaSL
             NearlyDiagonalSparsifier WeightNormSparsifier fqn_to_module get_arg_info_from_tensor_fqn
             get_dynamic_sparse_quantized_mapping get_static_sparse_quantized_mapping module_to_fqn
-        ao.nn.quantized: LSTM MultiheadAttention
-        ao.nn.quantizable: LSTM MultiheadAttention
         ao.nn.sparse.quantized: Linear
     """,
     reasons.PER_SAMPLE: """

@@ -142,8 +142,9 @@ from .quantization_mappings import (
 from .quantization_mappings import (
     get_default_dynamic_quant_module_mappings as get_default_dynamic_quant_module_mappings,
 )
-from .quantization_mappings import (  # noqa: F401
+from .quantization_mappings import (  # noqa: F401  # noqa: F401
     get_default_float_to_quantized_operator_mappings,
+    get_default_static_quant_reference_module_mappings,
 )
 from .quantization_mappings import (
     get_default_qat_module_mappings as get_default_qat_module_mappings,

@@ -10,12 +10,14 @@ from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.ao.nn import intrinsic as nni
 from jtorch.ao.nn import qat as nnqat
+from jtorch.ao.nn import quantizable as nnqa
 from jtorch.ao.nn import quantized as nnq
 from jtorch.ao.nn.intrinsic import _kind
 from jtorch.ao.nn.intrinsic import qat as nniqat
 from jtorch.ao.nn.intrinsic import quantized as nniq
 from jtorch.ao.nn.intrinsic.quantized import dynamic as nniqd
 from jtorch.ao.nn.quantized import dynamic as nnqd
+from jtorch.ao.nn.quantized import reference as nnqr
 from jtorch.nn import functional as F
 
 from .fake_quantize import (
@@ -129,19 +131,34 @@ DEFAULT_MODULE_TO_ACT_POST_PROCESS: dict[Any, Any] = {
 }
 
 
-class no_observer_set:
-    """What a set is asked for that holds nothing: observed modules that get no observer."""
-
-    def __contains__(self, item: object) -> bool:
-        return False
-
-    def __iter__(self) -> Any:
-        return iter(())
+def no_observer_set() -> set[Any]:
+    """Classes of observed modules that get no observer for what they give."""
+    return {nnqa.LSTM, nnqa.MultiheadAttention}
 
 
-def no_observer() -> set[Any]:
-    """Classes of observed modules whose results are not observed."""
-    return {nnq.FXFloatFunctional}
+#: For models that round their weights and compute with floats.
+DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS: dict[Any, Any] = {
+    QuantStub: nnq.Quantize,
+    DeQuantStub: nnq.DeQuantize,
+    nn.Linear: nnqr.Linear,
+    nn.Conv1d: nnqr.Conv1d,
+    nn.Conv2d: nnqr.Conv2d,
+    nn.Conv3d: nnqr.Conv3d,
+    nn.ConvTranspose1d: nnqr.ConvTranspose1d,
+    nn.ConvTranspose2d: nnqr.ConvTranspose2d,
+    nn.ConvTranspose3d: nnqr.ConvTranspose3d,
+    nn.Embedding: nnqr.Embedding,
+    nn.EmbeddingBag: nnqr.EmbeddingBag,
+    nn.GRUCell: nnqr.GRUCell,
+    nn.LSTMCell: nnqr.LSTMCell,
+    nn.RNNCell: nnqr.RNNCell,
+    nn.LSTM: nnqr.LSTM,
+}
+
+
+def get_default_static_quant_reference_module_mappings() -> dict[Any, Any]:
+    """Class -> class that rounds its weights and computes with floats."""
+    return copy.copy(DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS)
 
 
 def get_default_static_quant_module_mappings() -> dict[Any, Any]:

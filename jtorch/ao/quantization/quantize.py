@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import jtorch as torch
 from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
+from jtorch.ao.nn import quantizable as nnqa
 from jtorch.ao.nn import quantized as nnq
 from jtorch.ao.nn.intrinsic import _FusedModule, _kind
 
@@ -31,9 +32,11 @@ from .quantization_mappings import (
     get_default_qat_module_mappings,
     get_default_qconfig_propagation_list,
     get_default_static_quant_module_mappings,
+    get_default_static_quant_reference_module_mappings,
+    no_observer_set,
 )
 from .stubs import DeQuantStub, QuantWrapper
-from .utils import has_no_children_ignoring_parametrizations
+from .utils import get_qparam_dict, has_no_children_ignoring_parametrizations
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,12 +66,22 @@ def _deprecated(function: F) -> F:
     return found
 
 
+_CUSTOM: dict[str, Any] = {
+    "float_to_observed_custom_module_class": {
+        nn.LSTM: nnqa.LSTM,
+        nn.MultiheadAttention: nnqa.MultiheadAttention,
+    },
+    "observed_to_quantized_custom_module_class": {
+        nnqa.LSTM: nnq.LSTM,
+        nnqa.MultiheadAttention: nnq.MultiheadAttention,
+    },
+}
+
+
 def get_default_custom_config_dict() -> dict[str, Any]:
-    """Which modules have ways of their own to be observed and quantised: none."""
-    return {
-        "float_to_observed_custom_module_class": {},
-        "observed_to_quantized_custom_module_class": {},
-    }
+    """Which modules have ways of their own to be observed and quantised: those that are written
+    out in ``torch.ao.nn.quantizable``."""
+    return _CUSTOM
 
 
 # ---- configurations ------------------------------------------------------------------------------
@@ -177,7 +190,9 @@ def _add_observer_(
         elif _wants(child) and kind in custom:
             observed = custom[kind].from_float(child)
             setattr(module, name, observed)
-            insert(observed)
+            # these observe what they give themselves
+            if not issubclass(custom[kind], tuple(no_observer_set())):
+                insert(observed)
         else:
             _add_observer_(child, listed, non_leaf_module_list, device, custom)
     if (
@@ -271,6 +286,11 @@ def swap_module(
         target = mapping[kind]
         if isinstance(mod, nn.utils.parametrize.ParametrizationList):
             return mod
+        if getattr(target, "_IS_REFERENCE", False):
+            observer = mod.qconfig.weight()
+            observer(mod.weight)
+            grid = get_qparam_dict(observer)
+            return _hooked(target.from_float(mod, grid), mod)
         made = (
             target.from_float(mod, use_precomputed_fake_quant=True)
             if use_precomputed_fake_quant
@@ -278,6 +298,11 @@ def swap_module(
         )
     else:
         return mod
+    return _hooked(made, mod)
+
+
+def _hooked(made: Any, mod: Any) -> Any:
+    """A module with the hooks of another but for those of observers, on its device."""
     for hook in mod._forward_pre_hooks.values():
         if hook is not _observer_forward_pre_hook:
             made.register_forward_pre_hook(hook)
@@ -309,16 +334,13 @@ def _converted(
     custom_config: Any,
     precomputed: bool,
 ) -> Any:
-    if is_reference:
-        raise NotImplementedError(
-            "convert(is_reference=True) is not offered by jtorch: modules that round their weights "
-            "and compute with floats are left out"
-        )
     config = custom_config or get_default_custom_config_dict()
     custom = config.get("observed_to_quantized_custom_module_class", {})
     if not inplace:
         module = copy.deepcopy(module)
-    if mapping is None:
+    if mapping is None and is_reference:
+        mapping = get_default_static_quant_reference_module_mappings()
+    elif mapping is None:
         mapping = get_default_static_quant_module_mappings()
     _swap_all(module, mapping, custom, precomputed)
     if remove_qconfig:
@@ -343,7 +365,7 @@ def convert(
         mapping: class -> class that takes its place; PyTorch's default for observed models if None.
         inplace: whether the model itself is changed.
         remove_qconfig: whether configurations and observers are taken from it.
-        is_reference: not offered.
+        is_reference: whether layers round their weights and compute with floats.
         convert_custom_config_dict: classes with ways of their own.
         use_precomputed_fake_quant: whether grids of weights stay as they were trained.
     """

@@ -236,11 +236,22 @@ from ._others import Sigmoid as Sigmoid  # noqa: E402
 from ._others import Softmax as Softmax  # noqa: E402
 from ._weights import WeightedQuantizedModule as WeightedQuantizedModule  # noqa: E402
 from ._weights import _quantize_weight as _quantize_weight  # noqa: E402
+from ._whole import LSTM as LSTM  # noqa: E402
+from ._whole import MultiheadAttention as MultiheadAttention  # noqa: E402
 
 #: Where files of whole models name the classes.
 _PLACES: dict[str, tuple[type, ...]] = {
     "": (Quantize, DeQuantize, MaxPool2d),
-    ".activation": (ELU, Hardswish, LeakyReLU, PReLU, ReLU6, Sigmoid, Softmax),
+    ".activation": (
+        ELU,
+        Hardswish,
+        LeakyReLU,
+        MultiheadAttention,
+        PReLU,
+        ReLU6,
+        Sigmoid,
+        Softmax,
+    ),
     ".batchnorm": (BatchNorm2d, BatchNorm3d),
     ".conv": (Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d),
     ".dropout": (Dropout,),
@@ -248,6 +259,7 @@ _PLACES: dict[str, tuple[type, ...]] = {
     ".functional_modules": (FloatFunctional, FXFloatFunctional, QFunctional),
     ".linear": (Linear, LinearPackedParams),
     ".normalization": (GroupNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm),
+    ".rnn": (LSTM,),
     ".utils": (WeightedQuantizedModule,),
 }
 for _place, _classes in _PLACES.items():
@@ -259,7 +271,7 @@ __all__ = [
     "ConvTranspose2d", "ConvTranspose3d", "DeQuantize", "ELU", "Embedding", "EmbeddingBag",
     "GroupNorm", "Hardswish", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm",
     "LeakyReLU", "Linear", "Quantize", "ReLU6", "Sigmoid", "Softmax",
-    "LSTM", "MultiheadAttention",  # pyright: ignore[reportUnsupportedDunderAll]
-    "Dropout", "PReLU", "FloatFunctional", "FXFloatFunctional", "QFunctional",
+    "LSTM", "MultiheadAttention", "Dropout", "PReLU", "FloatFunctional", "FXFloatFunctional",
+    "QFunctional",
 ]  # fmt: skip
 __getattr__ = _refusals.missing(__name__)

@@ -26,23 +26,35 @@ def _quantize_weight(float_wt: torch.Tensor, observer: Any) -> torch.Tensor:
     """
     scale, zero = observer.calculate_qparams()
     weight = float_wt.detach().float()
-    if observer.qscheme in (torch.per_tensor_symmetric, torch.per_tensor_affine):
-        return torch.quantize_per_tensor(weight, float(scale), int(zero), _kind(observer.dtype))
-    if observer.qscheme in (torch.per_channel_symmetric, torch.per_channel_affine):
-        return torch.quantize_per_channel(
-            weight, scale.to(torch.double), zero.to(torch.int64), observer.ch_axis,
-            _kind(observer.dtype),
-        )  # fmt: skip
-    if observer.qscheme is torch.per_channel_affine_float_qparams:
-        return torch.quantize_per_channel(
-            weight, scale.to(torch.float), zero.to(torch.float), observer.ch_axis,
-            _kind(observer.dtype),
-        )  # fmt: skip
-    raise ValueError(f"Unexpected qscheme {observer.qscheme}")
+    bounds: Any = getattr(observer, "activation_post_process", observer)
+    scheme = observer.qscheme
+    if scheme in (torch.per_tensor_symmetric, torch.per_tensor_affine):
+        scale, zero = float(scale), int(zero)
+        found = torch.quantize_per_tensor(weight, scale, zero, torch.qint8)
+        held = _held(found, bounds)
+        return found if held is None else torch._make_per_tensor_quantized_tensor(held, scale, zero)
+    axis = observer.ch_axis if hasattr(observer, "ch_axis") else 0
+    if scheme in (torch.per_channel_symmetric, torch.per_channel_affine):
+        scale, zero, dtype = scale.to(torch.double), zero.to(torch.int64), torch.qint8
+    elif scheme is torch.per_channel_affine_float_qparams:
+        scale, zero, dtype = scale.to(torch.float), zero.to(torch.float), observer.dtype
+    else:
+        raise ValueError(f"Unexpected qscheme {scheme}")
+    found = torch.quantize_per_channel(weight, scale, zero, axis, dtype)
+    held = _held(found, bounds)
+    if held is None:
+        return found
+    return torch._make_per_channel_quantized_tensor(held, scale, zero, axis)
 
 
-def _kind(dtype: Any) -> Any:
-    return dtype
+def _held(quantised: Any, observer: Any) -> Any:
+    """The integers within an observer's bounds; None if it takes all that the dtype has. Weights
+    may lie outside of what an observer has averaged."""
+    bounds = torch.iinfo(quantised.dtype)
+    least, most = observer.quant_min, observer.quant_max
+    if least <= bounds.min and most >= bounds.max:
+        return None
+    return quantised.int_repr().clamp(least, most)
 
 
 def _observed(mod: Any, weight: torch.Tensor) -> Any:

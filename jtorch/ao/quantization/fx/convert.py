@@ -16,6 +16,7 @@ import jtorch as torch
 from jtorch import nn
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
+from jtorch.ao.nn import quantizable as nnqa
 from jtorch.ao.nn.intrinsic import _FusedModule, _kind
 from jtorch.fx.graph_module import GraphModule
 from jtorch.fx.node import Node
@@ -35,6 +36,7 @@ from ..quantize import _remove_qconfig
 from ..stubs import DeQuantStub
 from ..utils import (
     _parent_name,
+    activation_is_statically_quantized,
     get_qconfig_dtypes,
     get_qparam_dict,
     get_swapped_custom_module_class,
@@ -271,19 +273,35 @@ class _Converting:
     def convert_own(self, node: Node, mapping: Any) -> None:
         """Puts the quantised class in the place of a program's own observed one."""
         module = self.modules[str(node.target)]
-        if get_qconfig_dtypes(module.qconfig)[0] in _STATIC:
+        if activation_is_statically_quantized(module.qconfig):
             self.own.add(node)
-            for arg in node.args:
-                self.take_quantised(node, arg)
-            observers = (self.modules[str(u.target)] for u in node.users if u.op == "call_module")
-            found = next((o for o in observers if _is_activation_post_process(o)), None)
-            if found is None:
-                raise AssertionError(
-                    "Expected activation_post_process to be present for observed custom module"
-                )
-            module.activation_post_process = found
+            self.give_quantised(node, module)
         kind = get_swapped_custom_module_class(module, mapping, module.qconfig)
         self.put(node, kind.from_observed(module))
+
+    def give_quantised(self, node: Node, module: Any) -> None:
+        """Lets a program's own observed module have quantised values, and the observer of what it
+        gives. LSTMs and attention have observers in them."""
+        given: Any = node.args
+        if isinstance(module, nnqa.LSTM):
+            if len(given) != 2 or not isinstance(given[1], tuple) or len(given[1]) != 2:
+                raise AssertionError(
+                    "Expected LSTM custom module inputs to be (input, (hidden0, hidden1))"
+                )
+            given = (given[0], *given[1])
+        elif isinstance(module, nnqa.MultiheadAttention) and len(given) != 3:
+            raise AssertionError("Expected MHA custom module inputs to be (query, key, value)")
+        for arg in given:
+            self.take_quantised(node, arg)
+        if isinstance(module, nnqa.LSTM | nnqa.MultiheadAttention):
+            return
+        observers = (self.modules[str(u.target)] for u in node.users if u.op == "call_module")
+        found = next((o for o in observers if _is_activation_post_process(o)), None)
+        if found is None:
+            raise AssertionError(
+                "Expected activation_post_process to be present for observed custom module"
+            )
+        module.activation_post_process = found
 
     def follow(self, node: Node) -> None:
         """Puts the numbers of a quantised value in the place of its observer or stub."""

@@ -20,7 +20,12 @@ from ..backend_config.utils import get_module_to_qat_module
 from ..observer import _is_activation_post_process
 from ..qconfig_mapping import QConfigMapping
 from ..quantize import _converted, propagate_qconfig_
-from ..utils import _parent_name, get_swapped_custom_module_class
+from ..utils import (
+    _parent_name,
+    activation_is_statically_quantized,
+    get_swapped_custom_module_class,
+)
+from ._sequences import dequantise_states, lstm_behind
 from ._targets import INFO, choose_dtypes, dtype_of, is_supported, maker_for, maker_for_result
 from .custom_config import PrepareCustomConfig, StandaloneModuleConfigEntry
 from .match_utils import Match, _find_matches
@@ -137,7 +142,9 @@ class _Observing:
 
     def dtype_given(self, arg: Node) -> Any:
         """The dtype of a value as it is now."""
-        node: Any = arg.args[0] if self.is_observer(arg) else arg
+        node: Any = lstm_behind(arg, self.modules)
+        if node is None:
+            node = arg.args[0] if self.is_observer(arg) else arg
         return dtype_of(maker_for_result(node))[0]
 
     def insert(self, node: Node, observer: Any) -> Node:
@@ -191,6 +198,11 @@ class _Observing:
     def observe_result(self, node: Node, match: Match) -> None:
         """Observes what a node gives, where it needs it."""
         info = node.meta[INFO]
+        own = match.custom and activation_is_statically_quantized(match.qconfig)
+        if own and isinstance(self.modules[str(node.target)], nn.LSTM):
+            dequantise_states(node, self.model, self.modules, self.graph)
+            self.swap(node, match)
+            return
         make = info.get("output_act_obs_or_fq_ctr")
         wanted = dtype_of(make)
         if info.get("_is_standalone_module") or wanted[1] or not _needs(torch.float, wanted, False):
