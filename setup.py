@@ -16,7 +16,15 @@ else:
             "_jtorch_native",
             [
                 f"jtorch/_src/native/{name}.c"
-                for name in ("module", "straight", "draws", "running", "adding", "rejection")
+                for name in (
+                    "module",
+                    "straight",
+                    "draws",
+                    "running",
+                    "adding",
+                    "rejection",
+                    "sampling",
+                )
             ],
             include_dirs=[numpy.get_include()],
             depends=["jtorch/_src/native/native.h"],

@@ -10,7 +10,7 @@
 static struct PyModuleDef MODULE = {
     PyModuleDef_HEAD_INIT,
     "_jtorch_native",
-    "Small calls of NumPy in a row, random numbers, and sums in one pass.",
+    "Small calls of NumPy in a row, random numbers, sums in one pass, and sampled images.",
     -1,
     NULL,
     NULL,
@@ -26,7 +26,7 @@ PyMODINIT_FUNC PyInit__jtorch_native(void) {
     if (module == NULL) return NULL;
     if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0 || add_straight(module) < 0 ||
         add_draws(module) < 0 || add_running(module) < 0 || add_adding(module) < 0 ||
-        add_rejection(module) < 0) {
+        add_rejection(module) < 0 || add_sampling(module) < 0) {
         Py_DECREF(module);
         return NULL;
     }

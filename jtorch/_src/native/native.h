@@ -21,5 +21,6 @@ int add_draws(PyObject *module);
 int add_running(PyObject *module);
 int add_adding(PyObject *module);
 int add_rejection(PyObject *module);
+int add_sampling(PyObject *module);
 
 #endif

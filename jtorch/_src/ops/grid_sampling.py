@@ -13,6 +13,7 @@ import numpy as np
 
 from ..engine.host.direct import count_nonzero, where
 from ..facts import dtypes
+from ..facts.native import extension
 from ._declare import Array, op
 from ._derivatives import A, derivative
 from ._facts import schemas
@@ -195,6 +196,8 @@ def _cubic(part: np.ndarray) -> np.ndarray:
     return found
 
 
+#: The same in C (``native/sampling.c``); None without the extension.
+_native = getattr(extension(), "sampled", None)
 #: Of so many shapes at most it is remembered.
 _MANY = 64
 
@@ -285,11 +288,30 @@ def _by_numpy(mode: int, padding: int, align_corners: int) -> Callable[..., np.n
     return compute
 
 
+def _on_host(mode: int, padding: int, align_corners: int) -> Callable[..., np.ndarray]:
+    by_numpy, native = _by_numpy(mode, padding, align_corners), _native
+
+    def compute(input: np.ndarray, grid: np.ndarray) -> np.ndarray:
+        if native is None or math.prod(input.shape[2:]) >= 1 << 31:
+            return by_numpy(input, grid)
+        return native(input, grid, mode, padding, align_corners)
+
+    return compute
+
+
 def _shape(input: Array, grid: Array, **_: object) -> tuple[int, ...]:
     return (*input.shape[:2], *grid.shape[1:-1])
 
 
-@hosted(_by_numpy, ns=60, calls=40, elementwise=False, alike=False, shape=_shape)
+@hosted(
+    _on_host,
+    ns=60 if _native is None else 8,
+    calls=40 if _native is None else 1,
+    elementwise=False,
+    alike=False,
+    kept=_native is not None,
+    shape=_shape,
+)
 def _sampled(input: Array, grid: Array, *, mode: int, padding: int, align_corners: int) -> Array:
     """The input at the places of a grid (N, P, n): (N, C, P)."""
     n = input.ndim - 2
