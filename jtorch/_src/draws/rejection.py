@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ _LARGEST_BLOCK = 1 << 14
 #: as long as some fifty of them.
 _ONE_BY_ONE = 64
 #: The same loops in C (``native/rejection.c``), by kind of numbers; None without the extension.
-_native = getattr(extension(), "rejection", None)
+_native: Any = getattr(extension(), "rejection", None)
 _GAMMA, _POISSON, _BINOMIAL = range(3)
 
 

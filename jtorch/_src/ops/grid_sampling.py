@@ -197,7 +197,7 @@ def _cubic(part: np.ndarray) -> np.ndarray:
 
 
 #: The same in C (``native/sampling.c``); None without the extension.
-_native = getattr(extension(), "sampled", None)
+_native: Any = getattr(extension(), "sampled", None)
 #: Of so many shapes at most it is remembered.
 _MANY = 64
 
