@@ -339,3 +339,14 @@ def test_one_factorisation_serves_a_system_its_flaws_and_a_batch_of_right_sides(
     # A X is B whatever A is, also in second derivatives and in transposed systems
     rows = jax.jit(jax.jacrev(jax.jacfwd(both)))([a, b])
     assert all(abs(x).max() < 1e-8 for pair in rows for x in pair)
+
+
+def test_a_matrix_without_an_inverse_is_told_of_without_right_sides() -> None:
+    zeros = torch.zeros(2, 2)
+    for left, none in ((True, torch.ones(2, 0)), (False, torch.ones(0, 2))):
+        assert torch.linalg.solve_ex(zeros, none, left=left).info == 1
+        with pytest.raises(torch.linalg.LinAlgError, match="input matrix is singular"):
+            torch.linalg.solve(zeros, none, left=left)
+    result, info = torch.linalg.solve_ex(zeros, torch.ones(0, 2, 3))
+    assert result.shape == (0, 2, 3)
+    assert info == 1

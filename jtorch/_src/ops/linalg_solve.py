@@ -64,12 +64,13 @@ def linear_solve(a: Array, b: Array, *, transpose: bool = False) -> tuple[Array,
     One factorisation serves both, and the derivatives of any order too: they solve systems with the
     same factors.
     """
-    if not a.size or not b.size:
-        _, b = batched(a, b)
-        return jnp.zeros_like(b), jnp.zeros(a.shape[:-2], np.int32)
+    if not a.size:
+        return jnp.zeros_like(batched(a, b)[1]), jnp.zeros(a.shape[:-2], np.int32)
     lu, _, order = lapack.lu(lax.stop_gradient(a))
     info = zero_pivot(lu)
     a, b = batched(a, b)
+    if not b.size:  # a matrix without an inverse is told of all the same
+        return jnp.zeros_like(b), info
     lu, order = jnp.broadcast_to(lu, a.shape), jnp.broadcast_to(order, a.shape[:-1])
     if transpose:
         a = jnp.swapaxes(a, -1, -2)
