@@ -65,10 +65,10 @@ def _by_loop(
 ) -> np.ndarray | None:
     """The numbers as the loop in C draws them, by the block of uniform numbers, or None if it is
     not worth it; ``expected`` is how many uniform numbers each may take."""
+    if _native is None or expected * parameters[0].size <= _ONE_BY_ONE:
+        return None
     table = np.stack(parameters).astype(np.float64)
     found = np.zeros(table.shape[1], np.float64)
-    if _native is None or expected * found.size <= _ONE_BY_ONE:
-        return None
     at, left, block = 0, np.empty(0), min(expected * found.size, _LARGEST_BLOCK)
     while at < found.size:
         start = twister.position()
