@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch._src.ops.interpolation import Table, _cubic_table, _linear_table, _nearest_table
 
 interpolate = torch.nn.functional.interpolate
 
@@ -64,3 +66,31 @@ def test_samples_of_nothing(shape: tuple[int, ...], mode: str) -> None:
         and grid.grad.shape == grid.shape
         and not grid.grad.any()
     )
+
+
+@pytest.mark.parametrize(
+    ("table", "regular"),
+    [
+        (_linear_table(16, 32, 2.0, False, np.float32), True),
+        (_linear_table(32, 64, None, True, np.float32), True),
+        (_linear_table(48, 24, 0.5, False, np.float32), True),
+        (_cubic_table(16, 32, None, False, np.float32), True),
+        (_cubic_table(31, 37, None, False, np.float32), False),
+        (_linear_table(30, 45, 1.5, False, np.float32), True),
+        (_nearest_table(32, 16, None, False), True),
+        (_linear_table(16, 32, 2.0, False, np.float32).transposed(), True),
+    ],
+    ids=range(8),
+)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_by_steps_are_those_of_the_table(table: Table, regular: bool, axis: int) -> None:
+    """The same elements weighted in the same order, infinities and NaN at the edges included."""
+    assert (table.regular() is not None) == regular
+    x = np.random.default_rng(0).standard_normal((table.size, 3)).astype(np.float32)
+    x[[0, -2], [0, 1]], x[table.size // 2, 2] = np.inf, np.nan
+    expected = np.zeros((len(table.places), 3), np.float32)
+    with np.errstate(invalid="ignore"):
+        for t in range(table.places.shape[1]):
+            expected += x[table.places[:, t]] * table.weights[:, t, None].astype(np.float32)
+    found = table.apply(x if axis == 0 else np.ascontiguousarray(x.T), axis)
+    np.testing.assert_array_equal(np.asarray(found if axis == 0 else found.T), expected)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ..facts import dtypes
 from ..facts.size import SYMBOLIC
@@ -33,6 +34,8 @@ _LINEAR = {"linear": 3, "bilinear": 4, "trilinear": 5}
 _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
 #: Rows of a table with more elements than this are applied as a matrix product.
 _MAX_TAPS = 12
+#: Slices with steps stand for gathers where there are at most so many.
+_MAX_SLICES = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,15 +107,68 @@ class Table:
             d = np.dtype(np.float64) if x.dtype == np.int32 else x.dtype
             product = jnp.tensordot(x.astype(d), jnp.asarray(matrix, d), ((axis,), (1,)))
             return jnp.moveaxis(product.astype(x.dtype), -1, axis)
+        regular = self.regular() if self.known else None
+        if regular is None:
+            return self._weighted(x, axis, slice(None), lambda t: _take(x, self.places[:, t], axis))
+        offsets, down, blocks = regular
+        up, out = len(offsets), len(self.places)
+
+        def gathered(rows: slice) -> Array:
+            return self._weighted(x, axis, rows, lambda t: _take(x, self.places[rows, t], axis))
+
+        def sliced(p: int) -> Array:
+            starts = blocks.start * down + offsets[p]
+            size = (blocks.stop - blocks.start - 1) * down + 1
+            return self._weighted(
+                x,
+                axis,
+                slice(blocks.start * up + p, blocks.stop * up, up),
+                lambda t: lax.slice_in_dim(x, starts[t], starts[t] + size, down, axis),
+            )
+
+        middle = [sliced(p) for p in range(up)]
+        inner = (
+            jnp.stack(middle, axis + 1).reshape(*x.shape[:axis], -1, *x.shape[axis + 1 :])
+            if up > 1
+            else middle[0]
+        )
+        parts = [inner]
+        if blocks.start:
+            parts.insert(0, gathered(slice(0, blocks.start * up)))
+        if blocks.stop * up < out:
+            parts.append(gathered(slice(blocks.stop * up, out)))
+        return jnp.concatenate(parts, axis) if len(parts) > 1 else inner
+
+    def _weighted(self, x: Array, axis: int, rows: slice, taken: Callable[[int], Array]) -> Array:
+        """The sum of what ``taken`` gives for each column, by the weights of some rows."""
         shape = [-1 if i == axis else 1 for i in range(x.ndim)]
         total = None
-        for t in range(taps):
-            weight, term = self.weights[:, t], _take(x, self.places[:, t], axis)
+        for t in range(self.places.shape[1]):
+            weight, term = self.weights[rows, t], taken(t)
             if not (self.known and (weight == 1).all()):
                 term = term * jnp.asarray(weight.reshape(shape), x.dtype)
             total = term if total is None else total + term
         assert total is not None
         return total
+
+    def regular(self) -> tuple[np.ndarray, int, slice] | None:
+        """Where sizes have a simple ratio ``up / down``: the offsets ``(up, taps)`` with which row
+        ``q * up + p`` takes the elements ``q * down + offsets[p]``, ``down``, and for which ``q``
+        that holds, all but a few at the edges; None if rows are not so.
+
+        Slices with steps are what compilers make loops of; gathers that are fused with others are
+        computed anew for each use: sixteen for a pixel by bicubic interpolation.
+        """
+        out, taps = self.places.shape
+        common = math.gcd(out, self.size)
+        if common < 8 or out // common * taps > _MAX_SLICES or (taps == 1 and out >= self.size):
+            return None
+        down = self.size // common
+        offsets = self.places.reshape(common, -1, taps) - (np.arange(common) * down)[:, None, None]
+        usual = offsets[common // 2]
+        holds = np.flatnonzero((offsets == usual).all((1, 2)))
+        first, end = int(holds[0]), int(holds[-1]) + 1
+        return (usual, down, slice(first, end)) if len(holds) == end - first > common // 2 else None
 
 
 def _take(x: Array, places: np.ndarray, axis: int) -> Array:
