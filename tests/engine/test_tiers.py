@@ -153,6 +153,29 @@ def test_factorisations_of_large_matrices_wait_for_no_compiler(
             assert type(array(once())) is np.ndarray
 
 
+def test_what_no_cache_holds_waits_for_memory() -> None:
+    def far(n: int) -> float:
+        program = program_of(torch.nn.functional.gelu, torch.linspace(-3, 3, n))
+        return program.far / program.cost
+
+    shares = [far(n) for n in (70_000, 200_000, 400_000, 1_100_000, 4_400_000)]
+    assert shares[0] == 0 < shares[1] < shares[2] < shares[3] < 1
+    assert shares[3] == pytest.approx(shares[4], 0.02)
+
+
+def test_numpys_vector_code_counts_as_faster() -> None:
+    x = torch.rand(5_001)
+    for function in (torch.atan, torch.tan, torch.sinh, torch.expm1, torch.log1p):
+        program = program_of(function, x)
+        assert program.kept > 0.9 * (program.cost - program.calling), function
+    assert program_of(torch.pow, x, x).kept
+    assert not program_of(torch.log1p, x.bfloat16()).kept  # it has none
+    assert not program_of(torch.exp, x).kept
+    # many of single precision are two vectorised functions, few, or doubles, SciPy's
+    many = program_of(torch.exp2, x.repeat(9)), program_of(torch.exp2, x.double().repeat(9))
+    assert many[0].cost < many[1].cost / 4
+
+
 @pytest.mark.parametrize(("processors", "kept"), [(2, True), (8, False)])
 def test_what_waits_for_memory_stays_on_few_processors(
     processors: int, kept: bool, monkeypatch: pytest.MonkeyPatch
@@ -164,7 +187,7 @@ def test_what_waits_for_memory_stays_on_few_processors(
             lambda: x + x,
             lambda: x < 2,
             lambda: torch.floor(x),
-            lambda: x**0.3,
+            lambda: torch.exp(x),
             lambda: torch.cat([x, x]),
         ):
             found = [type(array(once())) for _ in range(60)]

@@ -174,13 +174,15 @@ def all_calls() -> list[Call]:
 
 class Estimate(NamedTuple):
     """What running a kernel by itself takes, in seconds: ``calls`` of NumPy, or of the compiled
-    kernel, and ``work`` on arrays; the number of its ``equations``, as far as it is known; and how
-    many steps of a compiled program are ``apart`` from others."""
+    kernel, and ``work`` on arrays; the number of its ``equations``, as far as it is known; how many
+    steps of a compiled program are ``apart`` from others; and how much of the work is ``far`` from
+    the caches."""
 
     calls: float
     work: float
     equations: int
     apart: int = 0
+    far: float = 0.0
 
 
 class Shapes:

@@ -77,9 +77,12 @@ PATIENCE = 2.0
 #: What part of it has come together when another thread begins to compile what will be taken into
 #: use when all of it has (``ahead``).
 HEAD_START = 0.5
-#: How much of the work on arrays beyond the caches a compiled kernel saves, a compiled trace, which
-#: keeps less in memory between ops, and a kernel that computes blocks.
+#: How much of the work on arrays beyond the nearest caches a compiled kernel saves, a compiled
+#: trace, which keeps less in memory between ops, and a kernel that computes blocks.
 SAVED, SAVED_TRACE, SAVED_BLOCKS = 0.3, 0.5, 0.6
+#: How much each of them saves of the work on arrays beyond all caches (``Program.far``), for which
+#: NumPy takes half as long again as rules say.
+SAVED_FAR = 1.1
 #: How many times the work that NumPy does faster (``Rule.kept``) counts as lost in what is
 #: compiled, of which a part is (``SAVED``).
 LOST = 2.5
@@ -138,7 +141,9 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
             max(0.0, program.cost - program.kept - program.even - program.near - calls)
             - LOST * program.kept
         )
-        shapes.estimate = estimate = Estimate(calls, work, program.equations, program.apart)
+        shapes.estimate = estimate = Estimate(
+            calls, work, program.equations, program.apart, program.far
+        )
         shapes.over = program.over
         saved = (
             0.0
@@ -166,8 +171,17 @@ def _saved(call: Call, estimate: Estimate, arrays: int) -> float:
     if values.tier == "host" or call.whole:
         return 0.0
     return (
-        estimate.calls + SAVED * estimate.work - LAUNCH - APART * estimate.apart - _handed(arrays)
+        estimate.calls
+        + _saved_work(estimate, SAVED)
+        - LAUNCH
+        - APART * estimate.apart
+        - _handed(arrays)
     )
+
+
+def _saved_work(estimate: Estimate, share: float) -> float:
+    """How much of the work on arrays compiling saves, ``share`` of that within the caches."""
+    return share * estimate.work + (SAVED_FAR - share) * estimate.far
 
 
 def _compile_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes, estimate: Estimate) -> None:
@@ -176,7 +190,7 @@ def _compile_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes, estimate
     shapes.quick = None
     shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
     shapes.estimate = estimate._replace(
-        calls=LAUNCH + APART * estimate.apart, work=(1 - SAVED) * estimate.work
+        calls=LAUNCH + APART * estimate.apart, work=(1 - SAVED) * estimate.work, far=0.0
     )
 
 
@@ -304,7 +318,8 @@ def _gained(shapes: Shapes, avals: tuple[Aval, ...]) -> float:
     if not outs or shapes.estimate is None:
         return 0.0
     moving = BYTE * sum([a.nbytes for a in (*avals, *outs)])
-    return SAVED_BLOCKS * shapes.estimate.work - LAUNCH * (1 + outs[0].size // BLOCK) - moving
+    launching = LAUNCH * (1 + outs[0].size // BLOCK)
+    return _saved_work(shapes.estimate, SAVED_BLOCKS) - launching - moving
 
 
 def _in_blocks(blocks: Blocks, gain: float) -> bool:
@@ -482,7 +497,8 @@ def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
     for s in steps:
         call = s.call
         estimate = settled(call, s.avals).estimate  # type: ignore[arg-type]
-        saved += STEP + estimate.calls + SAVED_TRACE * estimate.work - APART * estimate.apart
+        saved += STEP + estimate.calls + _saved_work(estimate, SAVED_TRACE)
+        saved -= APART * estimate.apart
         compiling += TRACE_OP + EQUATION * estimate.equations
         used.update(s.ids)
         made += 1 if type(s.outs) is Aval else len(s.outs)

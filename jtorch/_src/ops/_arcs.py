@@ -107,7 +107,7 @@ def _function(
         return lax.platform_dependent(*operands, cpu=vectorised, default=others)
 
     by_platform.__name__ = elsewhere.__name__
-    full = hosted(lambda: elsewhere, ns=5)(by_platform)
+    full = hosted(lambda: elsewhere, ns=1, kept=True)(by_platform)
 
     def function(*operands: Array) -> Array:
         dtype = operands[0].dtype

@@ -45,6 +45,7 @@ def hosted(
     ns: float = 10,
     calls: int = 1,
     many: Compute | None = None,
+    of_many: float | None = None,
     dtypes: tuple[np.dtype, ...] = _FLOATS,
     elementwise: bool = True,
     alike: bool = True,
@@ -72,6 +73,7 @@ def hosted(
         ns, calls: nanoseconds an element, and calls of NumPy, that it takes, about (see
             ``rules.by_elements``).
         many: what computes many float32 in place of what ``make`` gives.
+        of_many: the nanoseconds that an element takes it; ``ns`` if it is None.
         elementwise: that it computes element by element.
         alike: that the operands must have one shape.
         mixed: that the operands behind the first may have other dtypes than it.
@@ -142,18 +144,20 @@ def hosted(
         batching.primitive_batchers[primitive] = batched
         ad.primitive_jvps[primitive] = jvp
 
+        few = by_elements(ns, None, calls)
+        more = few if of_many is None else by_elements(of_many, None, calls)
+
+        def estimated(e: Equation) -> float:
+            return (more if _are_many(e) else few)(e)
+
         @rule(
             primitive.name,
-            cost=cost or by_elements(ns, None, calls),
+            cost=cost or (few if more is few else estimated),
             broadcasts=elementwise,
             kept=kept,
         )
         def _(e: Equation) -> Compute:
-            return (
-                make(**e.params)
-                if many is None or e.out.size < MANY or e.out.dtype != np.float32
-                else many
-            )
+            return many if many is not None and _are_many(e) else make(**e.params)
 
         def function(*operands: Array, **params: object) -> Array:
             first = operands[0]
@@ -174,6 +178,10 @@ def hosted(
         return function
 
     return declare
+
+
+def _are_many(e: Equation) -> bool:
+    return e.out.size >= MANY and e.out.dtype == np.float32
 
 
 def by_scipy(name: str) -> Callable[[], Compute]:

@@ -72,7 +72,7 @@ def exp2(input: Array) -> Array:
 
 
 # exact for whole numbers, which NumPy's is not with every processor
-@hosted(by_scipy("exp2"), ns=12, many=many.exp2)
+@hosted(by_scipy("exp2"), ns=12, many=many.exp2, of_many=1)
 def _exp2(x: Array) -> Array:
     """By the fraction alone, in [-1/2, 1/2]: XLA's own goes through ``exp(x * log(2))``, whose
     rounding grows with ``x``."""

@@ -99,7 +99,7 @@ def _trigamma_by_scipy() -> Compute:
     return compute
 
 
-@hosted(_trigamma_by_scipy, ns=60, calls=3)
+@hosted(_trigamma_by_scipy, ns=200, calls=3)
 def _trigamma(x: Array) -> Array:
     """The second derivative of ``lgamma``: reflected to x >= 0.5, moved up by six, then its
     asymptotic series."""

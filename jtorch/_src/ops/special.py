@@ -450,7 +450,7 @@ def _zeta_by_scipy() -> Compute:
     return compute
 
 
-@hosted(_zeta_by_scipy, ns=60, calls=3)
+@hosted(_zeta_by_scipy, ns=150, calls=3)
 def _hurwitz(x: Array, q: Array) -> Array:
     """The sum from where the base is positive, plus one term for each base before. These bases have
     real powers for whole ``x`` only."""

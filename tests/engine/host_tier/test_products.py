@@ -80,6 +80,16 @@ def test_common_products(dtype: Any) -> None:
     compare(dots(*numbers), *given)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128, BFLOAT16, np.int32])
+def test_large_matrices_the_other_way_round(dtype: Any) -> None:
+    """The sum goes over the last dimension but one, of several matrices."""
+    a, b = whole(dtype, 3, 2, 64, 70), whole(dtype, 5, 64)
+    none: Any = ((), ())
+    numbers = [(((2,), (1,)), none), (((2,), (0,)), none)]
+    compare(dots(*numbers), a, b, a, b.T.copy())
+    compare(dots(*numbers), a.swapaxes(0, 1), b[:, ::-1], a[..., ::2], b.T)
+
+
 def test_products_with_another_result() -> None:
     given = [
         (np.int8, np.int32),

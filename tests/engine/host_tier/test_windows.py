@@ -63,6 +63,21 @@ def test_windows(dtype: Any) -> None:
     compare(fn, whole(dtype, 2, 3, 11, 12))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16, np.int8, np.int64])
+def test_long_windows_side_by_side(dtype: Any) -> None:
+    """Longer ones than are added up element by element, with what is left over at the end."""
+
+    def fn(x: Any) -> Any:
+        return [
+            pooled(x, (1, 12, 9), (1, 12, 9), "VALID"),
+            pooled(x, (1, 10, 1), (1, 10, 1), ((0, 0), (3, 4), (0, 0))),
+            pooled(x, (1, 10, 1), (1, 10, 1), "VALID", None, (1, 2, 1)),
+            pooled(x, (1, 1, 10), (1, 1, 11), "VALID"),
+        ]
+
+    compare(fn, whole(dtype, 2, 25, 41))
+
+
 def test_windows_of_special_numbers() -> None:
     x = np.array(
         [1, np.nan, 3, 2, 2, -np.inf, np.inf, -np.inf, -np.inf, -np.inf, np.nan], np.float32

@@ -110,11 +110,16 @@ def _streams(e: Equation) -> bool:
     return is_whole(e) and (e.out.dtype.kind not in "iu" or e.ins[0].dtype.kind in "biu")
 
 
-_plain, _halves = by_elements(0), by_elements(1.5)
+_plain, _halves, _whole = by_elements(0), by_elements(3), by_elements(1)
 
 
 def _cost(e: Equation) -> float:
-    return (_halves if np.float16 in (e.ins[0].dtype, e.out.dtype) else _plain)(e)
+    source, target = e.ins[0].dtype, e.out.dtype
+    if np.float16 in (source, target):
+        return _halves(e)
+    # between whole and other numbers: NumPy has no vector code for it, and tells apart what is
+    # beyond the range
+    return (_whole if (source.kind in "iu") != (target.kind in "iu") else _plain)(e)
 
 
 @rule("convert_element_type", cost=_cost, streams=_streams)

@@ -79,11 +79,22 @@ _OPERATORS: dict[str, Compute] = {
 
 
 def _ufuncs(
-    table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], ns: float = 0.0, half: float = 1.5
+    table: dict[str, np.ufunc],
+    dtypes: tuple[np.dtype, ...],
+    ns: float = 0.0,
+    half: float = 1.5,
+    kept: bool = False,
 ) -> None:
-    """Declares primitives that are ufuncs of NumPy for these dtypes, and left to XLA for others."""
+    """Declares primitives that are ufuncs of NumPy for these dtypes, and left to XLA for others.
+    ``kept``: that XLA's code takes longer than NumPy's vector code."""
 
-    @rule(*table, cost=by_elements(ns, half), broadcasts=True, streams=None if ns else is_whole)
+    @rule(
+        *table,
+        cost=by_elements(ns, half),
+        broadcasts=True,
+        streams=None if kept else is_whole,
+        kept=is_whole if kept else False,
+    )
     def _(e: Equation) -> Compute | None:
         if e.ins[0].dtype not in dtypes:
             return _of_complex(e)
@@ -133,10 +144,9 @@ _ufuncs(
 _ufuncs({"max": np.maximum, "min": np.minimum}, _ORDERED)
 _ufuncs({"shift_left": np.left_shift}, _INTS)
 _ufuncs({"floor": np.floor, "ceil": np.ceil, "is_finite": np.isfinite, "sqrt": np.sqrt}, _REALS)
+_ufuncs({"exp": np.exp, "log": np.log, "tanh": np.tanh}, _REALS, ns=0.3, half=12)
 _ufuncs(
     {
-        "exp": np.exp,
-        "log": np.log,
         "log1p": np.log1p,
         "expm1": np.expm1,
         "sin": np.sin,
@@ -148,7 +158,6 @@ _ufuncs(
         "atan2": np.arctan2,
         "sinh": np.sinh,
         "cosh": np.cosh,
-        "tanh": np.tanh,
         "asinh": np.arcsinh,
         "acosh": np.arccosh,
         "atanh": np.arctanh,
@@ -157,6 +166,7 @@ _ufuncs(
     _REALS,
     ns=1,
     half=12,
+    kept=True,
 )
 
 
@@ -234,7 +244,7 @@ def _rest(x: np.ndarray, y: np.ndarray) -> object:
     return found if _all(y) else where(np.equal(y, 0), x, found)
 
 
-@rule("rem", cost=by_elements(3, 6, 3), broadcasts=True)
+@rule("rem", cost=by_elements(3, 6, 3), broadcasts=True, kept=lambda e: e.out.dtype == np.float32)
 def _rem(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu":
@@ -334,7 +344,7 @@ def _round(e: Equation) -> Compute | None:
     return lambda x: np.trunc(np.add(x, np.copysign(below, x)))
 
 
-@rule("nextafter", cost=by_elements(8), broadcasts=True)
+@rule("nextafter", cost=by_elements(12), broadcasts=True)
 def _nextafter(e: Equation) -> Compute | None:
     # where equal NumPy's is the first operand in this dtype only: another zero
     if e.out.dtype == np.float16:
@@ -387,7 +397,14 @@ def _integer_pow(e: Equation) -> Compute | None:
     return Formula(1, *parts)
 
 
-@rule("pow", cost=by_elements(1.5, 12), broadcasts=True, streams=is_whole)
+_powers, _double_powers = by_elements(1.5, 12), by_elements(15)
+
+
+def _cost_of_pow(e: Equation) -> float:
+    return (_double_powers if e.out.dtype == np.float64 else _powers)(e)
+
+
+@rule("pow", cost=_cost_of_pow, broadcasts=True, kept=is_whole)
 def _pow(e: Equation) -> Compute | None:
     dtype, power = e.out.dtype, e.ins[1].dtype
     if not _is_float(dtype):

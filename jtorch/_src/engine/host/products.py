@@ -23,6 +23,8 @@ FLOP, SLOW_FLOP = 2e-11, 1e-9
 #: Products of integers with more multiplications than this go through BLAS where float64 holds them
 #: exactly.
 _FEW = 4096
+#: Matrices of so many elements are worth a call of BLAS each, where a copy would make them one.
+_WORTH = 4096
 
 
 def seconds(dtype: np.dtype, flops: float) -> float:
@@ -135,6 +137,9 @@ def contraction(a: Spec, b: Spec, numbers: Arguments, shape: tuple[int, ...]) ->
         return _outer(a, b, ba, bb, fa, fb)
     if not ba and a.ndim <= 2 and b.ndim <= 2 and len(ca) == 1:
         return _plain(a.ndim, ca[0], cb[0])
+    if not ba and b.ndim == 2 and ca == (a.ndim - 2,) and math.prod(a.shape[-2:]) >= _WORTH:
+        # (..., k, m) and (k, n), or (n, k): the matrices are taken the other way round as they lie.
+        return lambda a, b: np.matmul(a.swapaxes(-1, -2), b if cb == (0,) else b.T)
     # The dimensions to sum over come in the order in which the larger operand has them.
     order = sorted(range(len(ca)), key=(ca if a.size >= b.size else cb).__getitem__)
     ca, cb = tuple([ca[i] for i in order]), tuple([cb[i] for i in order])

@@ -10,7 +10,7 @@ import numpy as np
 
 from .direct import count_nonzero, dot
 from .kinds import FLOAT32, identity, kind
-from .rules import BYTE, CALL, Compute, Equation, Fixed, nbytes, rule, same
+from .rules import BYTE, CALL, Compute, Equation, Fixed, by_bytes, nbytes, rule, same
 
 if TYPE_CHECKING:
     from ...facts.kinds import Operand
@@ -252,7 +252,17 @@ def _general(e: Equation) -> Compute | None:
     return lambda x, init: [ufunc(reduce(x), init)]
 
 
-@rule("argmax", "argmin", weight=2)
+_along_rows = by_bytes(2)
+
+
+def _cost_of_position(e: Equation) -> float:
+    aval, (axis,) = e.ins[0], e.params["axes"]
+    # NumPy looks at the numbers of each column one by one
+    across = axis != aval.ndim - 1
+    return _along_rows(e) + (5e-9 * aval.size if across else 0.0)
+
+
+@rule("argmax", "argmin", cost=_cost_of_position)
 def _position(e: Equation) -> Compute | None:
     (axis,) = e.params["axes"]
     k, dtype = kind(e.ins[0].dtype), np.dtype(e.params["index_dtype"])

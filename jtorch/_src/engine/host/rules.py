@@ -117,7 +117,7 @@ class Rule(NamedTuple):
             measurement: tiers are chosen by it.
         broadcasts: that what ``make`` returns broadcasts its operands as ufuncs do.
         quiet: that it moves numbers but computes none, so that NumPy has nothing to complain of.
-        kept: that XLA's code takes longer, so that compiling it is a loss.
+        kept: that XLA's code takes longer, so that compiling it is a loss; or ``kept(equation)``.
         even: ``even(equation)``: how many of these seconds XLA's code takes as well, so that
             compiling it neither saves nor loses them.
         streams: ``streams(equation)``: whether NumPy's vector code waits for memory, so that XLA's
@@ -128,7 +128,7 @@ class Rule(NamedTuple):
     cost: Callable[[Equation], float]
     broadcasts: bool
     quiet: bool = False
-    kept: bool = False
+    kept: bool | Callable[[Equation], bool] = False
     streams: Callable[[Equation], bool] | None = None
     even: Callable[[Equation], float] | None = None
 
@@ -167,6 +167,9 @@ CALL, BYTE = 0.8e-6, 0.04e-9
 #: Values of no more bytes lie in the caches, where NumPy's vector code reads and writes them as
 #: fast as a compiled program does.
 NEAR = 1 << 15
+#: Values of more bytes lie in no cache, the more so the larger they are: each call of NumPy waits
+#: for memory, where a compiled program reads and writes once.
+FAR = 1 << 19
 
 RULES: dict[str, Rule] = {}
 #: The modules that hold the rules, loaded when the first kernel is staged.
@@ -228,7 +231,7 @@ def rule(
     weight: float = 1.0,
     broadcasts: bool = False,
     quiet: bool = False,
-    kept: bool = False,
+    kept: bool | Callable[[Equation], bool] = False,
     streams: Callable[[Equation], bool] | None = None,
     even: Callable[[Equation], float] | None = None,
 ) -> Function:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from .direct import where
 from .generated import made
 from .places import settled
 from .recipes import Recipe, Spec, Step, Unstaged, recipe_of
-from .rules import CALL, NEAR, Equation, Fixed, Formula, Reordered, load, same
+from .rules import CALL, FAR, NEAR, Equation, Fixed, Formula, Reordered, load, same
 from .straight import Straight, in_a_row, saved_in_a_row
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Program:
         cost: about how many seconds a run takes, by the constants of the rules.
         calling: how many of them go into calling NumPy, whatever the sizes are.
         near: how many of them go into work on arrays that lie in the caches.
+        far: how many of them go into work on arrays that no cache holds, by as much as that is so.
         apart: how many steps a compiled program has for what it does not fuse; products, which are
             slower to begin, are three.
         kept: how many of them go into what XLA would not do faster.
@@ -65,6 +67,7 @@ class Program:
         "cost",
         "equations",
         "even",
+        "far",
         "given",
         "kept",
         "near",
@@ -98,7 +101,7 @@ class Program:
             cost,
         )
         self.specs, self.quiet = specs, quiet
-        self.kept = self.even = self.near = 0.0
+        self.kept = self.even = self.near = self.far = 0.0
         self.apart = 0
         self.streams = False
         self.placed: set[int] = set()
@@ -229,7 +232,7 @@ class _Stager:
         self.specs: Values = [*recipe.ins, *[specs[-1 - k] for k in range(more)]]
         self.template: Values = list(recipe.constants)
         self.steps = []
-        self.cost = self.kept = self.even = self.near = 0.0
+        self.cost = self.kept = self.even = self.near = self.far = 0.0
         self.apart = 0
         self.costs: dict[object, float] = {}  # of each step, by its result
         self.parts = 0  # how many steps are parts of what one equation says
@@ -280,13 +283,15 @@ class _Stager:
         if key is not None:
             self.seen[key] = outs
         self.cost += cost
-        if rule.kept:
+        if rule.kept(equation) if callable(rule.kept) else rule.kept:
             self.kept += max(0.0, cost - CALL)
         elif rule.even is not None:
             self.even += rule.even(equation)
             self.apart += 3
         elif all(map(_is_near, (*equation.ins, *s.outs))):
             self.near += max(0.0, cost - CALL)
+        else:
+            self.far += max(0.0, cost - CALL) * _beyond((*equation.ins, *s.outs))
         if type(compute) is Fixed:
             self.apart += 1
         made = tuple(outs) if s.several else outs[0]
@@ -457,6 +462,13 @@ def _is_near(spec: Spec) -> bool:
     return spec.size * spec.dtype.itemsize <= NEAR
 
 
+def _beyond(specs: Sequence[Spec]) -> float:
+    """What part of the work on some arrays, the largest of them counts, waits for memory: none
+    up to ``FAR`` bytes, all of it from eight times as many."""
+    largest = max([spec.size * spec.dtype.itemsize for spec in specs])
+    return min(math.log2(largest / FAR) / 3, 1.0) if largest > FAR else 0.0
+
+
 def _key(s: Step, at: dict[int, int]) -> tuple[object, ...] | None:
     """Of equations with the same key one is enough; None where that cannot be told."""
     if not s.ins or not all(map(_is_plain, s.params.values())):
@@ -524,10 +536,11 @@ def stage(what: Any, known: Mapping[int, Any] | None = None, places: Sequence[in
         stager.specs,
         stager.quiet,
     )
-    program.kept, program.even, program.near, program.apart = (
+    program.kept, program.even, program.near, program.far, program.apart = (
         stager.kept,
         stager.even,
         stager.near,
+        stager.far,
         stager.apart,
     )
     spared = 0.0 if Straight is None else saved_in_a_row(program.steps, program.specs, stager.parts)

@@ -133,7 +133,7 @@ def _along(
     def part(start: int, length: int, step: int) -> tuple[slice, ...]:
         return (*before, slice(start, start + (length - 1) * step + 1, step))
 
-    if size <= max(_SHORT, stride):
+    if size <= _SHORT or size < stride or (size == stride and dilation > 1):
         first, *others = [part(i * dilation, count, stride) for i in range(size)]
         if not others:
             return lambda x: x[first]
@@ -146,6 +146,14 @@ def _along(
             return found
 
         return taps
+    if stride == size and dilation == 1:
+
+        def side_by_side(x: np.ndarray) -> np.ndarray:
+            x = x[(*before, slice(0, count * size))]
+            shape = (*x.shape[:axis], count, size, *x.shape[axis + 1 :])
+            return ufunc.reduce(x.reshape(shape), axis + 1, x.dtype)
+
+        return side_by_side
     # Windows of 1, 2, 4, ... elements at every place, and those put together that make up the size.
     span = (count - 1) * stride + 1
     plan = []
