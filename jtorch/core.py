@@ -373,7 +373,10 @@ def _without_tangents(t: Tensor, al: Alias) -> Tensor:
 
 def requiring(t: Tensor) -> Tensor:
     """``t``, which requires grad from now on; also inside function transformations, where
-    ``requires_grad_`` is refused."""
+    ``requires_grad_`` is refused. What makes tensors says of integers what PyTorch's factories do.
+    """
+    if not t._aval.differentiable:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     t.requires_grad = True
     return t
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import jtorch as torch
@@ -48,6 +49,12 @@ def _run(op: Any, output_dtype: torch.dtype, *args: Any) -> Tensor:
         raise ValueError("out_dtype's first argument must be an OpOverload")
     if op._schema.is_mutable:
         raise ValueError("out_dtype's first argument needs to be a functional operator")
+    returns = [re.sub(r"^(.+)\[\]$", r"List[\1]", str(r.type)) for r in op._schema.returns]
+    if returns != ["Tensor"]:
+        raise ValueError(
+            "out_dtype's can only apply to ops that return a single tensor"
+            f"Instead got [{', '.join(returns)}]"
+        )
     allowed = [
         getattr(getattr(torch.ops.aten, name), overload)
         for name, _, overload in (path.partition(".") for path in _ALLOWED)

@@ -47,13 +47,15 @@ class Noted:
 
     needs_input_grad: tuple[bool, ...] = ()
     saved_tensors: tuple[Any, ...] = ()
+    materialize = True
 
     def save_for_backward(self, *tensors: object) -> None:
         """Keeps tensors."""
         self.saved_tensors = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Without effect: what is missing comes as zeros."""
+        """Whether gradients that are missing come as zeros, or as None."""
+        self.materialize = value
 
     def mark_non_differentiable(self, *tensors: object) -> None:
         """Without effect here."""

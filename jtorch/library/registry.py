@@ -571,6 +571,14 @@ class UserOp:
             values, outs = list(given[: len(schema.arguments)]), given[len(schema.arguments) :]
             ctx = Noted()
             self.set_up(ctx, values, outs[0] if len(outs) == 1 else tuple(outs))
+            if len(outs) > 1:  # numbers beside tensors have no gradient, but a place
+                each = iter(grads)
+                grads = [next(each) if isinstance(out, Tensor) else None for out in outs]
+                if ctx.materialize:
+                    grads = [
+                        torch.zeros_like(out) if g is None and isinstance(out, Tensor) else g
+                        for g, out in zip(grads, outs, strict=True)
+                    ]
             got = self.gradients(ctx, grads)
             chosen = tuple([got[i] if i < len(got) else None for i in schema.tensors])
             return chosen if len(names) > 1 else chosen[0]

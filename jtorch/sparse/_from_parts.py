@@ -10,7 +10,7 @@ import jtorch
 
 from .._src.facts import dtypes, layouts
 from ..autograd.grad_mode import MODE
-from ..core import Tensor
+from ..core import Tensor, requiring
 from . import _checks
 from ._make import batch_dims, dense_dim
 from ._tensor import BLOCKED, BY_ROW, COMPRESSED, NAMES, SparseTensor, coo, host, make
@@ -42,8 +42,7 @@ def _value_tensor(data: object, dtype: object, device: object) -> Tensor:
 
 def _finish(t: SparseTensor, requires_grad: bool) -> SparseTensor:
     if requires_grad and t._vals._node is None:
-        t._vals = t._vals.detach()
-        t._vals.requires_grad = True
+        t._vals = requiring(t._vals.detach())
     return t
 
 

@@ -190,3 +190,17 @@ def test_numbers_where_tensors_are_due_stay_where_they_are():
             found = call()
         assert mode.calls == wanted
         assert plain is None or (found.dtype == plain.dtype and torch.equal(found, plain))
+
+
+@pytest.mark.parametrize("space", [torch.ops.aten, torch._C._nn], ids=["aten", "_nn"])
+def test_likelihoods_of_images(space):
+    x = torch.arange(12.0).reshape(1, 3, 2, 2).requires_grad_()
+    labels = torch.tensor([[[0, 1], [2, 0]]])
+    out = space.nll_loss2d(x, labels, None, 0, 1)
+    assert out.tolist() == [[[-0.0, -0.0], [-10.0, -3.0]]]
+    space.nll_loss2d(x, labels, None, 2, -100).backward()
+    assert torch.equal(x.grad, -torch.nn.functional.one_hot(labels).permute(0, 3, 1, 2).float())
+    with pytest.raises(RuntimeError, match="only batches of spatial targets supported"):
+        space.nll_loss2d(x, labels[0], None, 1, -100)
+    with pytest.raises(RuntimeError, match="only batches of spatial inputs supported"):
+        space.nll_loss2d(x[0], labels, None, 1, -100)

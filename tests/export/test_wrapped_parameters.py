@@ -88,5 +88,9 @@ def test_out_dtype_computes_in_the_wider_dtype() -> None:
         y.sum().backward()
     with pytest.raises(ValueError, match="out_dtype only allows the following operators"):
         out_dtype(torch.ops.aten.relu.default, torch.int32, a)
+    with pytest.raises(ValueError, match=r"a single tensorInstead got \[Tensor, Tensor\]"):
+        out_dtype(torch.ops.aten.topk.default, torch.int32, a, 1)
+    with pytest.raises(ValueError, match=r"a single tensorInstead got \[List\[Tensor\]\]"):
+        out_dtype(torch.ops.aten.unbind.int, torch.int32, a)
     with pytest.raises(ValueError, match="must be an OpOverload"):
         out_dtype(torch.mm, torch.int32, a, a)

@@ -103,3 +103,14 @@ def test_cpu_lays_out_anew_as_asked(given: str, wanted: str) -> None:
         y = x.cpu(memory_format=getattr(library, wanted))
         found.append((y.stride(), y is x))
     assert found[1] == found[0]
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float32", "complex128", "int32", "bool", "qint8"])
+def test_complex_types_of_types(name: str) -> None:
+    def told(t: Any) -> str:
+        try:
+            return str(getattr(t, name).to_complex())
+        except RuntimeError as error:
+            return str(error)
+
+    assert told(jtorch) == told(torch)

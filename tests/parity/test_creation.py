@@ -324,6 +324,13 @@ t.signal.windows.hann(5)
 t.signal.windows.hann(5,sym=False)
 t.signal.windows.hann(-5)
 t.arange(3,out=t.zeros(3))
+t.asarray(np.float32(1), copy=False)
+t.asarray(np.int32(1), copy=False, device='meta')
+t.asarray(np.array([1]), requires_grad=True)
+t.asarray(np.int32(1), requires_grad=True)
+t.asarray(t.tensor([1]), requires_grad=True)
+t.frombuffer(bytearray(8), dtype=t.int32, requires_grad=True)
+t.sparse_coo_tensor([[0]], [1], (2,), requires_grad=True)
 """  # noqa: E501
 
 

@@ -185,3 +185,32 @@ def test_a_mode_in_one_of_the_contexts_sees_operators_and_changes_no_gradient(wh
     assert {name: mode.of[A.sin.default] > 0 for name, mode in modes.items()} == {
         name: which in (name, "both") for name in modes
     }
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+def test_operators_with_numbers_among_their_results(zeros: bool) -> None:
+    seen: list[Any] = []
+
+    @torch.library.custom_op("selective_tests::waves", mutates_args=())
+    def waves(x: torch.Tensor) -> tuple[torch.Tensor, int, torch.Tensor]:
+        return x.sin(), 2, x.cos()
+
+    def set_up(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.set_materialize_grads(zeros)
+        seen.append(output[1])
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        seen.append([None if g is None else g.tolist() for g in grads])
+        (x,) = ctx.saved_tensors
+        return grads[0] * x.cos()
+
+    waves.register_autograd(backward, setup_context=set_up)
+    waves_operator = torch.ops.selective_tests.waves.default
+    context_fn = functools.partial(create_selective_checkpoint_contexts, [waves_operator])
+    x = torch.tensor([1.0], requires_grad=True)
+    out = checkpoint(lambda x: waves(x)[0] * 3, x, use_reentrant=False, context_fn=context_fn)
+    out.sum().backward()
+    assert x.grad is not None and torch.allclose(x.grad, 3 * x.detach().cos())
+    assert set(filter(lambda s: isinstance(s, int), seen[:-1])) == {2}
+    assert seen[-1] == [[3.0], None, [0.0] if zeros else None]

@@ -61,6 +61,27 @@ def nll_loss_forward(
     return out, (chosen * kept.reshape(-1)).sum()
 
 
+@kernel(A.nll_loss2d, autocast="float32")
+def nll_loss2d(
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: int = 1,
+    ignore_index: int = -100,
+) -> Tensor:
+    if target._aval.ndim != 3:
+        raise RuntimeError(
+            "only batches of spatial targets supported (3D tensors) but got targets of dimension: "
+            f"{target._aval.ndim}"
+        )
+    if self._aval.ndim != 4:
+        raise RuntimeError(
+            "only batches of spatial inputs supported (4D tensors), but got input of dimension: "
+            f"{self._aval.ndim}"
+        )
+    return A.nll_loss2d_forward.default(self, target, weight, reduction, ignore_index)[0]
+
+
 @kernel(A.nll_loss_backward, A.nll_loss2d_backward)
 def nll_loss_backward(
     grad_output: Tensor,

@@ -161,7 +161,7 @@ class Recording:
                 if t._al is not None and t._al.origin == "no_grad":
                     t._al.origin = None  # made below autograd, but seen from above
                     t._al.gen = t._al.counter.n
-        node.save_results(tensors)
+        node.save_results(results)
         return out
 
 
@@ -268,14 +268,24 @@ class OperatorNode(Node):
         """The name torch prints: ``MulBackward0``."""
         return self.label or _node_name(self.func)
 
-    def save_results(self, results: Sequence[Tensor]) -> None:
-        """Keeps the results that the derivative needs, as tensors without history."""
+    def save_results(self, results: Sequence[object]) -> None:
+        """Keeps the results that the derivative needs: tensors without history, and what else an
+        operator of a user's gives beside tensors, which counts for no gradient."""
         assert self.stored is not None
         for _, _, uses in self.parts:
             for name in uses:
                 if name.startswith("result") and name not in self.stored and not name.endswith("_"):
                     j = int(name[6:] or 0)
                     t = results[j]
+                    if isinstance(t, (list, tuple)):
+                        raise NotImplementedError(
+                            f"gradients of {self.func}, which gives a list beside other results, "
+                            "are not offered by jtorch here: nothing is recorded for the list"
+                        )
+                    if not isinstance(t, Tensor):
+                        self.stored[name] = t
+                        continue
+                    j = sum(isinstance(before, Tensor) for before in results[:j])
                     if not t._aval.differentiable or (
                         self.wanted is not None and j not in self.wanted
                     ):

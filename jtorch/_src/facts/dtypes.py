@@ -97,15 +97,25 @@ class dtype:
         return {complex64: float32, complex128: float64, complex32: float16}.get(self, self)
 
     def to_complex(self) -> dtype:
-        """The complex type of the same precision; halves have none here."""
+        """The complex type of the same precision, or of the next that there is: ``bfloat16`` leads
+        to ``complex64``. ``float16`` is refused: JAX has no complex type of halves.
+
+        Raises:
+            RuntimeError: for integers, bool and ``float16``.
+        """
         found = {
+            bfloat16: complex64,
             float32: complex64,
             float64: complex128,
             complex64: complex64,
             complex128: complex128,
         }.get(self)
         if found is None:
-            raise RuntimeError(f"to_complex not supported for {self}: JAX has no such complex type")
+            if self is float16:
+                raise RuntimeError(
+                    f"to_complex not supported for {self}: JAX has no such complex type"
+                )
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.scalar_name}")
         return found
 
     @property

@@ -460,6 +460,8 @@ defvjp(cross_entropy, _cross_entropy_rule, fwd=_cross_entropy_fwd)
     "-> Tensor ; =out",
     "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
     "ignore_index=-100) -> Tensor",
+    "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+    "ignore_index=-100) -> Tensor ; =out",
 )
 def nll_loss(
     input: Array,

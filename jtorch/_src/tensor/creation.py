@@ -392,8 +392,6 @@ def _of_jax(
     made = wrap(array)
     if device is not None or dtype is not None:
         made = made.to(device=device or made.device, dtype=dtype or made.dtype)
-    if requires_grad and not made._aval.differentiable:
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return requiring(made) if requires_grad else made
 
 
@@ -661,6 +659,8 @@ def asarray(
 
     Raises:
         ValueError: if ``copy=False`` and only a copy can be made.
+        RuntimeError: if ``copy=False`` and ``obj`` is a scalar of NumPy; if ``requires_grad`` is
+            asked of integers.
 
     Example:
         >>> import jtorch as torch
@@ -679,8 +679,8 @@ def asarray(
             else from_host(np.asarray(obj))
         )
         if isinstance(obj, np.generic) and copy is False:
-            raise ValueError(
-                "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray."
+            raise RuntimeError(
+                "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
             )
     elif isinstance(obj, Tensor):
         source = obj
