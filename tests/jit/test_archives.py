@@ -273,6 +273,31 @@ def test_scripted_modules_keep_their_branches() -> None:
     assert made.count() == 4 and made.times == 4 and made.code.count("if ") == 3
 
 
+def shifted(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+
+class Held(nn.Module):
+    table: dict[str, int]
+
+    def __init__(self, function: object) -> None:
+        super().__init__()
+        self.act, self.table = function, {"a": 2}
+        self.cell = nn.GRUCell(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = nn.functional.dropout(self.cell(x), 0.5, self.training)
+        return self.act(x) * self.table["a"]
+
+
+@pytest.mark.parametrize("function", [nn.functional.relu, torch.sin, shifted])
+def test_functions_that_modules_hold_are_written(function: object) -> None:
+    net = Held(function).eval()
+    made = torch.jit.load(io.BytesIO(torch.jit.script(net).save_to_buffer()))
+    x = torch.randn(3, 2)
+    assert torch.allclose(made(x), net(x))
+
+
 def test_scripted_programs_without_a_text_are_refused_by_name(tmp_path: Path) -> None:
     class Tries(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -296,7 +321,7 @@ def test_scripted_programs_without_a_text_are_refused_by_name(tmp_path: Path) ->
         (Without(), r"Without\.forward has the decorator torch\.no_grad"),
         (reads, r"reads has io\.__all__, which is no constant"),
         (hooked, "Linear has hooks"),
-        (nn.LSTM(1, 1), "LSTM"),
+        (nn.MultiheadAttention(2, 1), "MultiheadAttention"),
     ):
         with pytest.raises(NotImplementedError, match=why):
             torch.jit.script(program).save(tmp_path / "f.pt")
