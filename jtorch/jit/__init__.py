@@ -28,6 +28,7 @@ from ._script import ScriptFunction as ScriptFunction
 from ._script import ScriptModule as ScriptModule
 from ._script import TopLevelTracedModule as TopLevelTracedModule
 from ._script import TracedModule as TracedModule
+from ._units import CompilationUnit as CompilationUnit
 
 
 class TracerWarning(Warning):
@@ -207,6 +208,21 @@ def _marker(fn: object = None, **options: object) -> object:
 def ignore(drop: bool = False, **kwargs: object) -> Any:
     """``@ignore`` or ``@ignore(...)``: the function itself."""
     return _marker(drop)
+
+
+def _drop(fn: object) -> Any:
+    """The function itself, which no file holds."""
+    return fn
+
+
+def _unwrap_optional(x: Any) -> Any:
+    """``x``.
+
+    Raises:
+        AssertionError: if it is None.
+    """
+    assert x is not None, "Unwrapping null optional"
+    return x
 
 
 def unused(fn: object) -> Any:

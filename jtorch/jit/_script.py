@@ -293,7 +293,8 @@ def frozen(module: object, preserved: Any = None) -> Any:
     inner.requires_grad_(False)
     object.__setattr__(made, "_inner", (inner,))  # in a tuple: nothing of it is a submodule
     for name in preserved or ():
-        object.__setattr__(made, name, getattr(inner, name))
+        head = name.partition(".")[0]  # of a submodule's attribute, the submodule
+        object.__setattr__(made, head, getattr(inner, head))
     return made
 
 

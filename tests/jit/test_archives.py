@@ -298,6 +298,26 @@ def test_functions_that_modules_hold_are_written(function: object) -> None:
     assert torch.allclose(made(x), net(x))
 
 
+def test_attributes_that_no_method_uses_are_written() -> None:
+    net = Held(torch.relu)
+    net.more, net.number, net.names, net.other = 3 + 5j, 2.5, ["a"], object()
+    made = torch.jit.load(io.BytesIO(torch.jit.script(net).save_to_buffer()))
+    assert (made.more, made.number, made.names) == (3 + 5j, 2.5, ["a"])
+    assert not hasattr(made, "other")
+
+
+def parts(x: torch.Tensor) -> list[torch.Tensor]:
+    found = torch.jit.annotate(list[torch.Tensor], [])
+    for part in torch.split(x, [1, 2]):
+        found.append(part * torch.tensor(2.0))
+    return found
+
+
+def test_annotations_in_expressions_are_written() -> None:
+    made = torch.jit.load(io.BytesIO(torch.jit.script(parts).save_to_buffer()))
+    assert [p.tolist() for p in made(torch.ones(3))] == [[2.0], [2.0, 2.0]]
+
+
 def test_scripted_programs_without_a_text_are_refused_by_name(tmp_path: Path) -> None:
     class Tries(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

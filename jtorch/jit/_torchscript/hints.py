@@ -64,7 +64,7 @@ def kind_of_value(x: Any) -> Kind | None:
     """The type of an attribute, None if it has none."""
     if x is None:
         return Kind("NoneType")
-    for kind in (bool, int, float, str):
+    for kind in (bool, int, float, str, complex):
         if type(x) is kind:
             return Kind(kind.__name__)
     if isinstance(x, torch.Tensor):

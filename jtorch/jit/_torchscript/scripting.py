@@ -79,18 +79,31 @@ class _Writer:
         elif original.forward is not nn.Module.forward:
             methods, used = self._methods(module, original)
             hints = typing.get_type_hints(original) if original.__annotations__ else {}
-            for name in sorted(used - {n for n, *_ in state}):
-                x, hint = getattr(module, name), hints.get(name)
-                kind = kind_of_value(x) if hint is None else parsed(self.kind(hint, name))
-                if kind is None:
-                    raise refused(original.__name__, f"the attribute {name}, of no known type")
-                lines.append(declared(name, str(kind)))
-                state.append((name, kind, x))
+            held = {n for n, *_ in state}
+            beside = set(vars(module)) - used - set(vars(nn.Module())) - held
+            for name in [*sorted(used - held), *sorted(beside)]:
+                x, kind = getattr(module, name), self._kind_of(module, name, hints, name in used)
+                if kind is not None:
+                    lines.append(declared(name, str(kind)))
+                    state.append((name, kind, x))
         text = "".join(lines) + methods
         path = self.classes.name(path_of(module), text)
         self.classes.add(path, f"class {path.rpartition('.')[2]}(Module):")
         made = self._held[id(module)] = Held(id(module), path, state)
         return made
+
+    def _kind_of(self, module: Any, name: str, hints: dict[str, Any], used: bool) -> Kind | None:
+        """The type of an attribute, None for one that no method uses and that has no type."""
+        x, hint = getattr(module, name), hints.get(name)
+        try:
+            kind = kind_of_value(x) if hint is None else parsed(self.kind(hint, name))
+        except NotImplementedError:
+            if used:
+                raise
+            return None
+        if kind is None and used:
+            raise refused(module.original_name, f"the attribute {name}, of no known type")
+        return kind
 
     def _layer(self, module: Any, original: type) -> str:
         """The method of a layer of this package."""
@@ -265,11 +278,13 @@ class _Source(ast.NodeTransformer):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None or not isinstance(node.target, ast.Name):
             raise refused(self.where, f"an annotation alone in line {node.lineno}")
-        hint = eval(  # the program's own annotation, as Python evaluates it
-            compile(ast.Expression(node.annotation), "<annotation>", "eval"), dict(self.outer)
-        )
-        kind = self.writer.kind(hint, self.where)
+        kind = self._kind_at(node.annotation)
         return _statement(f"{node.target.id} : {kind} = {ast.unparse(self.visit(node.value))}")
+
+    def _kind_at(self, node: ast.expr) -> str:
+        """The text of a type in the program, as Python evaluates it."""
+        code = compile(ast.Expression(node), "<annotation>", "eval")
+        return self.writer.kind(eval(code, dict(self.outer)), self.where)
 
     def visit_For(self, node: ast.For) -> Any:
         if node.orelse:
@@ -364,6 +379,11 @@ class _Source(ast.NodeTransformer):
         found = self._meant(node.func)
         if not node.args and found in (torch.jit.is_scripting, torch.jit.is_tracing):
             return ast.Constant(found is torch.jit.is_scripting)
+        if found is torch.jit.annotate and len(node.args) == 2:
+            kind = self._kind_at(node.args[0])
+            return ast.Call(
+                _expression("annotate"), [_expression(kind), self.visit(node.args[1])], []
+            )
         args = [self.visit(a) for a in node.args]
         options = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
         if any(k.arg is None for k in node.keywords):
@@ -376,10 +396,11 @@ class _Source(ast.NodeTransformer):
                 _expression(self.writer.named(found)), *self._fields(found, args, options)
             )
         name = getattr(found, "__name__", "")
-        if getattr(nn.functional, name, None) is found:
+        if found in (getattr(nn.functional, name, None), getattr(torch, name, None)):
             made = forms.of_call(found, args, options)
             if made is not None:
                 return made
+        if getattr(nn.functional, name, None) is found:
             beside = {"inplace", "_stacklevel", "return_indices"}
             if beside & {*_parameters(found)[: len(args)], *[k.arg for k in node.keywords]}:
                 raise refused(self.where, f"arguments of {path} that its operator has not")

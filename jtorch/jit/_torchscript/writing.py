@@ -112,6 +112,10 @@ class _Pickle:
             self._int(x)
         elif isinstance(x, float):
             out.write(b"G" + struct.pack(">d", x))
+        elif isinstance(x, complex):
+            self._global("builtins", "complex")
+            self._tuple((x.real, x.imag), None)
+            out.write(b"R")
         elif isinstance(x, str):
             self._text(x)
         elif isinstance(x, torch.Tensor):
