@@ -480,11 +480,5 @@ def test_names_of_pythons_operators() -> None:
     mine, theirs = (import_module(f"{t}.fx.node")._get_qualified_name for t in ("jtorch", "torch"))
     relu = torch.nn.functional.relu
     for function in (operator.getitem, operator.add, operator.concat, len, relu):
-        operator.getitem,
-        operator.add,
-        operator.concat,
-        len,
-        torch.nn.functional.relu,
-    ):
-        own = jtorch.nn.functional.relu if function is torch.nn.functional.relu else function
+        own = jtorch.nn.functional.relu if function is relu else function
         assert mine(own) == theirs(function)
