@@ -382,7 +382,7 @@ def load(
     Raises:
         ValueError: if there is no such file, or ``map_location`` is no device.
         RuntimeError: if it is no archive of TorchScript, or is damaged.
-        NotImplementedError: for quantised tensors, and scripted hooks.
+        NotImplementedError: for scripted hooks.
 
     Differs from torch: lists and dicts among the attributes are those of the module, not copies.
     """

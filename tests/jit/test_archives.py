@@ -306,6 +306,19 @@ def test_attributes_that_no_method_uses_are_written() -> None:
     assert not hasattr(made, "other")
 
 
+def test_quantised_layers_are_written() -> None:
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    made = torch.ao.quantization.quantize_dynamic(net)
+    loaded = torch.jit.load(io.BytesIO(torch.jit.script(made).save_to_buffer()))
+    x = torch.randn(2, 3)
+    assert torch.equal(loaded(x), made(x))
+    x = torch.quantize_per_channel(torch.randn(2, 3), torch.ones(3), torch.zeros(3), 1, torch.qint8)
+    held = Held(torch.relu)
+    held.grid = x
+    loaded = torch.jit.load(io.BytesIO(torch.jit.script(held).save_to_buffer()))
+    assert torch.equal(loaded.grid.int_repr(), x.int_repr())
+
+
 def parts(x: torch.Tensor) -> list[torch.Tensor]:
     found = torch.jit.annotate(list[torch.Tensor], [])
     for part in torch.split(x, [1, 2]):

@@ -97,6 +97,23 @@ def of_layer(module: Any, name: str) -> Form | None:
     return None
 
 
+def of_method(
+    module: Any, name: str, args: list[ast.expr], options: list[ast.keyword]
+) -> ast.expr | None:
+    """The call of a method of a layer, None if there is no text for it."""
+    form = of_layer(module, f"quantized.QFunctional.{name}")
+    if form is None:
+        return None
+    texts = dict(zip(form.given, [f"({ast.unparse(a)})" for a in args], strict=False))
+    texts.update({str(k.arg): f"({ast.unparse(k.value)})" for k in options})
+    if name == "cat":
+        texts.setdefault("dim", "0")
+    if set(texts) != set(form.given):
+        return None
+    text = re.sub(r"\b(\w+)\b", lambda m: texts.get(m[1], m[1]), form.text)
+    return ast.parse(text, mode="eval").body
+
+
 def of_call(
     function: Callable[..., Any], args: list[ast.expr], options: list[ast.keyword]
 ) -> ast.expr | None:

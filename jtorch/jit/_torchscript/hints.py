@@ -11,6 +11,7 @@ from typing import Any
 import jtorch as torch
 
 from ..._src.facts.errors import not_offered
+from ..._src.quantised.packed import ScriptObject
 from .kinds import Kind, list_of
 
 _PLAIN = {
@@ -71,6 +72,8 @@ def kind_of_value(x: Any) -> Kind | None:
         return Kind("Tensor")
     if isinstance(x, torch.device):
         return Kind("Device")
+    if isinstance(x, ScriptObject):
+        return Kind(x._name)
     if isinstance(x, list):
         inner = _of_all(x)
         return None if inner is None else list_of(inner)

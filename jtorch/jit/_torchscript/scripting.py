@@ -13,8 +13,10 @@ from typing import Any
 
 import jtorch as torch
 from jtorch import nn
+from jtorch.ao.nn.quantized._linear import LinearPackedParams
 
 from ..._src.facts.errors import not_offered
+from ..._src.quantised.packed import ScriptObject
 from .._script import EXPORTED, ScriptFunction
 from . import forms, sequences
 from .classes import Classes, declared, head_of, path_of
@@ -59,7 +61,7 @@ class _Writer:
             raise refused(original.__name__, "code of another archive")
         if module._forward_hooks or module._forward_pre_hooks:
             raise refused(original.__name__, "hooks")
-        own = getattr(nn, original.__name__, None) is original
+        own = _own_name(original)
         parameters = {n: p for n, p in module._parameters.items() if p is not None}
         buffers = {n: b for n, b in module._buffers.items() if b is not None}
         state: list[tuple[str, Kind | None, Any]] = []
@@ -75,7 +77,11 @@ class _Writer:
             state.append((name, None, held))
         methods = ""
         if own:
-            methods = self._layer(module, original)
+            methods = self._layer(module, own)
+            packed = vars(module).get("_packed_params")
+            if isinstance(packed, ScriptObject):
+                lines.append(declared("_packed_params", packed._name))
+                state.append(("_packed_params", None, packed))
         elif original.forward is not nn.Module.forward:
             methods, used = self._methods(module, original)
             hints = typing.get_type_hints(original) if original.__annotations__ else {}
@@ -105,10 +111,9 @@ class _Writer:
             raise refused(module.original_name, f"the attribute {name}, of no known type")
         return kind
 
-    def _layer(self, module: Any, original: type) -> str:
+    def _layer(self, module: Any, name: str) -> str:
         """The method of a layer of this package."""
-        name = original.__name__
-        if name in ("ModuleList", "ModuleDict", "ParameterList"):
+        if name in ("ModuleList", "ModuleDict", "ParameterList", "quantized.QFunctional"):
             return ""
         steps = ""
         if name == "Sequential":
@@ -178,6 +183,18 @@ class _Writer:
                 raise refused(name, "the name of another function")
             self.classes.function(home, _Source(self, function, None).text())
         return self._functions[function]
+
+
+def _own_name(cls: type) -> str:
+    """The name of a layer of the package, behind the folder that it is in; empty for others."""
+    homes = {
+        "": nn, "quantized.": torch.ao.nn.quantized, "dynamic.": torch.ao.nn.quantized.dynamic,
+        "fused.": torch.ao.nn.intrinsic.quantized,
+    }  # fmt: skip
+    name = cls.__name__
+    if cls is LinearPackedParams:
+        return f"quantized.{name}"
+    return next((f"{h}{name}" for h, m in homes.items() if getattr(m, name, None) is cls), "")
 
 
 class _Source(ast.NodeTransformer):
@@ -389,6 +406,13 @@ class _Source(ast.NodeTransformer):
         if any(k.arg is None for k in node.keywords):
             raise refused(self.where, f"** in line {node.lineno}")
         if found is None:
+            held = (
+                self._module_at(node.func.value) if isinstance(node.func, ast.Attribute) else None
+            )
+            if held is not None and isinstance(held[1], torch.ao.nn.quantized.QFunctional):
+                made = forms.of_method(held[1], node.func.attr, args, options)
+                if made is not None:
+                    return made
             return ast.Call(self._called(node.func), args, options)
         path = ast.unparse(node.func)
         if is_named_tuple(found):
