@@ -122,7 +122,11 @@ def trace(
     _store_inputs: bool = True,
 ) -> Any:
     """``func`` as a traced module or function, after it was run on the example inputs, so that its
-    errors show here.
+    errors show here. With ``strict`` it is warned of lists among what it returns.
+
+    Raises:
+        RuntimeError: if it returns something else than tensors in tuples, lists, or, without
+            ``strict``, dicts.
 
     Differs from torch: control flow that depends on values stays, as do the modes of layers.
     """
@@ -134,13 +138,14 @@ def trace(
         if isinstance(example_inputs, (tuple, list))
         else (example_inputs,)
     )
-    made = _traced(func, [lambda: func(*args, **(example_kwarg_inputs or {}))], check_trace)
+    run = lambda: func(*args, **(example_kwarg_inputs or {}))  # noqa: E731
+    made = _traced(func, [run], check_trace, strict)
     if made is not func:
         object.__setattr__(made, "_example", (args, dict(example_kwarg_inputs or {})))
     return made
 
 
-def _traced(func: Any, runs: list[Callable[[], object]], check: bool) -> object:
+def _traced(func: Any, runs: list[Callable[[], object]], check: bool, strict: bool) -> object:
     from jtorch import nn
 
     if isinstance(func, (ScriptModule, ScriptFunction)):
@@ -149,7 +154,7 @@ def _traced(func: Any, runs: list[Callable[[], object]], check: bool) -> object:
     if isinstance(owner, nn.Module) and getattr(func, "__name__", None) == "forward":
         func = owner
     for run in runs:
-        _script.traced_runs(func, run, check)
+        _script.traced_runs(func, run, check, strict)
     if isinstance(func, nn.Module):
         return _script.scripted(func, TopLevelTracedModule, TracedModule)
     return ScriptFunction(func)
@@ -178,7 +183,8 @@ def trace_module(
             return lambda: method(**given)
         return lambda: method(*(given if isinstance(given, (tuple, list)) else (given,)))
 
-    made = _traced(mod, [runner(name, given) for name, given in inputs.items()], check_trace)
+    runs = [runner(name, given) for name, given in inputs.items()]
+    made = _traced(mod, runs, check_trace, strict)
     if made is not mod and list(inputs) == ["forward"]:
         given = inputs["forward"]
         example = ((), given) if example_inputs_is_kwarg else (given, {})

@@ -246,3 +246,28 @@ def test_freezing_keeps_attributes_of_submodules() -> None:
     net = torch.nn.Sequential(torch.nn.Linear(2, 3))
     frozen = torch.jit.freeze(torch.jit.script(net.eval()), preserved_attrs=["0.weight"])
     assert getattr(frozen, "0").weight.shape == (3, 2)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_traced_functions_may_return() -> None:
+    x = torch.ones(1)
+    lists, dicts = (lambda x: (x, [x])), (lambda x: {"a": x, "b": (x, x)})
+    with pytest.warns(torch.jit.TracerWarning, match="Encountering a list at the output"):
+        torch.jit.trace(lists, x)
+    with pytest.raises(RuntimeError, match="Encountering a dict at the output"):
+        torch.jit.trace(dicts, x)
+    for function in (lists, dicts, lambda x: ((x,), x)):
+        torch.jit.trace(function, x, strict=False)
+    for function, words in (
+        (lambda _: None, "didn't return any values"),
+        (lambda x: (x, 1), "Only tensors, lists, tuples of tensors"),
+        (lambda x: [[x]], "Only tensors, lists, tuples of tensors"),
+        (lambda _: [], "List trace inputs must have elements"),
+        (lambda _: {}, "Dictionary inputs must have entries"),
+        (lambda _: {"a": 1}, "of traced region cannot be understood by the tracer"),
+        (lambda _: object(), "but instead got value of type object"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            torch.jit.trace(function, x, strict=False)
+    with pytest.raises(RuntimeError, match="Encountering a dict"):
+        torch.jit.trace_module(nn.Identity(), {"forward": ({"a": x},)})
