@@ -307,6 +307,15 @@ def test_attributes_that_no_method_uses_are_written() -> None:
     assert not hasattr(made, "other")
 
 
+def test_frozen_scripted_modules_are_written() -> None:
+    net = Branches().eval()
+    frozen = torch.jit.freeze(torch.jit.script(net))
+    made = torch.jit.load(io.BytesIO(frozen.save_to_buffer()))
+    x = torch.randn(1, 1, 2, 4)
+    assert torch.allclose(made(x, 1), net(x, 1)) and torch.allclose(made(x, 4), net(x, 4))
+    assert not list(made.parameters()) and not made.state_dict()
+
+
 def test_quantised_layers_are_written() -> None:
     net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
     made = torch.ao.quantization.quantize_dynamic(net)

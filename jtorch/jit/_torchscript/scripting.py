@@ -42,9 +42,11 @@ _EXPRESSIONS = (
 
 
 class _Writer:
-    """What one archive is to hold."""
+    """What one archive is to hold; where it is frozen, tensors are neither parameters nor
+    buffers."""
 
-    def __init__(self) -> None:
+    def __init__(self, frozen: bool = False) -> None:
+        self.frozen = frozen
         self.classes = Classes()
         self._functions: dict[Any, str] = {}
         self._held: dict[int, Held] = {}
@@ -65,7 +67,7 @@ class _Writer:
         parameters = {n: p for n, p in module._parameters.items() if p is not None}
         buffers = {n: b for n, b in module._buffers.items() if b is not None}
         state: list[tuple[str, Kind | None, Any]] = []
-        lines = [head_of(list(parameters), list(buffers))]
+        lines = [head_of([], []) if self.frozen else head_of(list(parameters), list(buffers))]
         children = {n: c for n, c in module._modules.items() if c is not None}
         for name, x in {**parameters, **buffers, "training": module.training}.items():
             kind = kind_of_value(x)
@@ -420,7 +422,7 @@ class _Source(ast.NodeTransformer):
                 _expression(self.writer.named(found)), *self._fields(found, args, options)
             )
         name = getattr(found, "__name__", "")
-        if found in (getattr(nn.functional, name, None), getattr(torch, name, None)):
+        if any(found is getattr(home, name, None) for home in (nn.functional, torch)):
             made = forms.of_call(found, args, options)
             if made is not None:
                 return made
@@ -513,13 +515,13 @@ def _statement(text: str) -> ast.stmt:
     return ast.parse(text).body[0]
 
 
-def program(module: Any) -> Program:
-    """What is written for a scripted module or function.
+def program(module: Any, frozen: bool = False) -> Program:
+    """What is written for a scripted module, which may be frozen, or function.
 
     Raises:
         NotImplementedError: for what has no text in archives; it names the function.
     """
-    writer = _Writer()
+    writer = _Writer(frozen)
     if isinstance(module, nn.Module):
         held = writer.module(module)
         return Program(held, writer.classes.files(), ())
