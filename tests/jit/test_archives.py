@@ -307,6 +307,31 @@ def test_attributes_that_no_method_uses_are_written() -> None:
     assert not hasattr(made, "other")
 
 
+class Stated(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.randn(2)
+
+    @torch.jit.export
+    def __getstate__(self):
+        return (self.table * 2, self.training)
+
+    @torch.jit.export
+    def __setstate__(self, state):
+        self.table = state[0]
+        self.training = state[1]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.table
+
+
+def test_modules_that_say_their_state_are_written() -> None:
+    net = nn.Sequential(Stated()).eval()
+    made = torch.jit.load(io.BytesIO(torch.jit.script(net).save_to_buffer()))
+    x = torch.ones(2)
+    assert torch.allclose(made(x), 1 + 2 * net[0].table) and not getattr(made, "0").training
+
+
 def test_frozen_scripted_modules_are_written() -> None:
     net = Branches().eval()
     frozen = torch.jit.freeze(torch.jit.script(net))

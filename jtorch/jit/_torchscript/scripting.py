@@ -97,8 +97,25 @@ class _Writer:
         text = "".join(lines) + methods
         path = self.classes.name(path_of(module), text)
         self.classes.add(path, f"class {path.rpartition('.')[2]}(Module):")
-        made = self._held[id(module)] = Held(id(module), path, state)
+        if not own and _says_state(original):  # it says itself what files hold
+            cls: Any = original
+            value = cls.__getstate__(module)
+            made = Held(id(module), path, [("", self.kind_of_state(module), value)], True)
+        else:
+            made = Held(id(module), path, state)
+        self._held[id(module)] = made
         return made
+
+    def kind_of_state(self, module: Any) -> Kind:
+        """The type of what a module's ``__getstate__`` gives."""
+        original = module._original
+        hint = typing.get_type_hints(original.__getstate__).get("return")
+        if hint is not None:
+            return parsed(self.kind(hint, original.__name__))
+        kind = kind_of_value(original.__getstate__(module))
+        if kind is None:
+            raise refused(original.__name__, "a state of no known type")
+        return kind
 
     def _kind_of(self, module: Any, name: str, hints: dict[str, Any], used: bool) -> Kind | None:
         """The type of an attribute, None for one that no method uses and that has no type."""
@@ -187,6 +204,12 @@ class _Writer:
         return self._functions[function]
 
 
+def _says_state(cls: type) -> bool:
+    """Whether a class exports ``__getstate__`` and ``__setstate__``."""
+    names = ("__getstate__", "__setstate__")
+    return all(hasattr(getattr(cls, name, None), EXPORTED) for name in names)
+
+
 def _own_name(cls: type) -> str:
     """The name of a layer of the package, behind the folder that it is in; empty for others."""
     homes = {
@@ -237,6 +260,8 @@ class _Source(ast.NodeTransformer):
         defaults = dict(zip([a.arg for a in args.args][::-1], args.defaults[::-1], strict=False))
         for i, a in enumerate(args.args):
             kind = self.writer.kind(hints.get(a.arg, inspect.Parameter.empty), self.where)
+            if node.name == "__setstate__" and i == 1 and a.arg not in hints:
+                kind = str(self.writer.kind_of_state(self.module))
             text = f"{a.arg}: {'@' if self.me is not None and i == 0 else kind}"
             if a.arg in defaults:
                 if not isinstance(defaults[a.arg], (ast.Constant, ast.UnaryOp)):
