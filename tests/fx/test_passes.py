@@ -204,7 +204,9 @@ def test_items_alone_are_no_part() -> None:
 
     module = symbolic_trace(halves)
     items = create_op_support(lambda _, node: node.target is operator.getitem)
-    assert CapabilityBasedPartitioner(module, items).propose_partitions() == []
+    for alone in (False, True):
+        partitioner = CapabilityBasedPartitioner(module, items, alone)
+        assert partitioner.propose_partitions() == []
 
 
 def test_patterns_whose_arguments_depend_on_their_results_are_not_found() -> None:
