@@ -384,12 +384,7 @@ def _call(node: Node, kind: str, table: Globals) -> str:
     if getattr(builtins, name, None) is target:
         called = name
     else:
-        hint = (
-            qualified.replace("operator.", "_operator.")
-            if qualified.startswith("operator.")
-            else qualified
-        )
-        called = table.add(hint, target)
+        called = table.add(qualified, target)
         if (
             getattr(target, "__module__", "")
             and called in table.names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import operator
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import jtorch as torch
@@ -127,11 +127,24 @@ def _get_qualified_name(func: Callable[..., object]) -> str:
     )
     name = func.__name__ if "<locals>" in name or name == "<lambda>" else name
     module = getattr(func, "__module__", None) or "builtins"
-    if module == "_operator":
-        module = "operator"
     if module.partition(".")[0] == "jtorch":
         module = "torch" + module[len("jtorch") :]
     return f"{module}.{name}"
+
+
+def can_be_one(nodes: Iterable[Node]) -> bool:
+    """Whether nodes can be one call: nothing outside of them stands between two of them."""
+    inside = set(nodes)
+    seen: set[Node] = set()
+    waiting = [user for node in inside for user in node.users if user not in inside]
+    while waiting:
+        node = waiting.pop()
+        if node in inside:
+            return False
+        if node not in seen:
+            seen.add(node)
+            waiting += node.users
+    return True
 
 
 def _type_repr(obj: object) -> str:

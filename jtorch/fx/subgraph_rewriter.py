@@ -13,7 +13,7 @@ from ._compatibility import compatibility as compatibility
 from ._symbolic_trace import symbolic_trace
 from .graph import Graph
 from .graph_module import GraphModule, _assign_attr, _get_attr
-from .node import Node, map_arg
+from .node import Node, can_be_one, map_arg
 
 
 class Match(NamedTuple):
@@ -93,7 +93,7 @@ class _Matcher:
                 continue
             if any(u not in inside for u in n.users):
                 return None
-        return mapping
+        return mapping if can_be_one([n for n in inside if isinstance(n, Node)]) else None
 
     def _same(self, p: Node, n: Node, mapping: dict[Node, Node]) -> bool:
         if p in mapping:

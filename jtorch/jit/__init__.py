@@ -28,6 +28,7 @@ from ._script import ScriptFunction as ScriptFunction
 from ._script import ScriptModule as ScriptModule
 from ._script import TopLevelTracedModule as TopLevelTracedModule
 from ._script import TracedModule as TracedModule
+from ._units import CompilationUnit as CompilationUnit
 
 
 class TracerWarning(Warning):
@@ -121,7 +122,11 @@ def trace(
     _store_inputs: bool = True,
 ) -> Any:
     """``func`` as a traced module or function, after it was run on the example inputs, so that its
-    errors show here.
+    errors show here. With ``strict`` it is warned of lists among what it returns.
+
+    Raises:
+        RuntimeError: if it returns something else than tensors in tuples, lists, or, without
+            ``strict``, dicts.
 
     Differs from torch: control flow that depends on values stays, as do the modes of layers.
     """
@@ -133,13 +138,14 @@ def trace(
         if isinstance(example_inputs, (tuple, list))
         else (example_inputs,)
     )
-    made = _traced(func, [lambda: func(*args, **(example_kwarg_inputs or {}))], check_trace)
+    run = lambda: func(*args, **(example_kwarg_inputs or {}))  # noqa: E731
+    made = _traced(func, [run], check_trace, strict)
     if made is not func:
         object.__setattr__(made, "_example", (args, dict(example_kwarg_inputs or {})))
     return made
 
 
-def _traced(func: Any, runs: list[Callable[[], object]], check: bool) -> object:
+def _traced(func: Any, runs: list[Callable[[], object]], check: bool, strict: bool) -> object:
     from jtorch import nn
 
     if isinstance(func, (ScriptModule, ScriptFunction)):
@@ -148,7 +154,7 @@ def _traced(func: Any, runs: list[Callable[[], object]], check: bool) -> object:
     if isinstance(owner, nn.Module) and getattr(func, "__name__", None) == "forward":
         func = owner
     for run in runs:
-        _script.traced_runs(func, run, check)
+        _script.traced_runs(func, run, check, strict)
     if isinstance(func, nn.Module):
         return _script.scripted(func, TopLevelTracedModule, TracedModule)
     return ScriptFunction(func)
@@ -177,7 +183,8 @@ def trace_module(
             return lambda: method(**given)
         return lambda: method(*(given if isinstance(given, (tuple, list)) else (given,)))
 
-    made = _traced(mod, [runner(name, given) for name, given in inputs.items()], check_trace)
+    runs = [runner(name, given) for name, given in inputs.items()]
+    made = _traced(mod, runs, check_trace, strict)
     if made is not mod and list(inputs) == ["forward"]:
         given = inputs["forward"]
         example = ((), given) if example_inputs_is_kwarg else (given, {})
@@ -207,6 +214,21 @@ def _marker(fn: object = None, **options: object) -> object:
 def ignore(drop: bool = False, **kwargs: object) -> Any:
     """``@ignore`` or ``@ignore(...)``: the function itself."""
     return _marker(drop)
+
+
+def _drop(fn: object) -> Any:
+    """The function itself, which no file holds."""
+    return fn
+
+
+def _unwrap_optional(x: Any) -> Any:
+    """``x``.
+
+    Raises:
+        AssertionError: if it is None.
+    """
+    assert x is not None, "Unwrapping null optional"
+    return x
 
 
 def unused(fn: object) -> Any:
@@ -366,7 +388,7 @@ def load(
     Raises:
         ValueError: if there is no such file, or ``map_location`` is no device.
         RuntimeError: if it is no archive of TorchScript, or is damaged.
-        NotImplementedError: for quantised tensors, and scripted hooks.
+        NotImplementedError: for scripted hooks.
 
     Differs from torch: lists and dicts among the attributes are those of the module, not copies.
     """

@@ -23,6 +23,7 @@ from jtorch.nn.parameter import is_lazy
 
 from .._C import _answers
 from .._src.facts.errors import not_offered
+from ._outputs import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -293,7 +294,8 @@ def frozen(module: object, preserved: Any = None) -> Any:
     inner.requires_grad_(False)
     object.__setattr__(made, "_inner", (inner,))  # in a tuple: nothing of it is a submodule
     for name in preserved or ():
-        object.__setattr__(made, name, getattr(inner, name))
+        head = name.partition(".")[0]  # of a submodule's attribute, the submodule
+        object.__setattr__(made, head, getattr(inner, head))
     return made
 
 
@@ -383,11 +385,11 @@ class ScriptFunction:
 ScriptFunction.__module__ = "torch.jit"
 
 
-def traced_runs(func: object, run: Callable[[], object], check: bool) -> None:
+def traced_runs(func: object, run: Callable[[], object], check: bool, strict: bool) -> None:
     """Runs an example as often as tracing does, where that shows in buffers or in the random
-    numbers that follow."""
+    numbers that follow, and looks at what it gives."""
     before: Any = torch.default_generator.get_state()
-    run()
+    check_output(run(), strict)
     after: Any = torch.default_generator.get_state()
     drew = not torch.equal(before, after)
     module = isinstance(func, nn.Module)

@@ -24,9 +24,11 @@ from jtorch.fx.passes.operator_support import (
     create_op_support,
 )
 from jtorch.fx.passes.shape_prop import ShapeProp
+from jtorch.fx.passes.split_utils import getattr_recursive, split_by_tags
 from jtorch.fx.passes.tools_common import get_node_target, legalize_graph
 from jtorch.fx.passes.utils import compare_graphs
 from jtorch.fx.passes.utils.fuser_utils import fuse_as_graphmodule, validate_partition
+from jtorch.fx.passes.utils.matcher_utils import SubgraphMatcher
 
 
 class Net(nn.Module):
@@ -191,6 +193,50 @@ def test_parts_that_a_backend_takes(
         f"fused_{i}" for i in range(len(parts))
     ]
     assert all(torch.equal(a, b) for a, b in zip(fused(x, y), right, strict=True))
+
+
+def test_items_alone_are_no_part() -> None:
+    """They compute nothing, and need not become a call."""
+
+    def halves(x):
+        a, b = torch.split(x, 1)
+        return a, b
+
+    module = symbolic_trace(halves)
+    items = create_op_support(lambda _, node: node.target is operator.getitem)
+    for alone in (False, True):
+        partitioner = CapabilityBasedPartitioner(module, items, alone)
+        assert partitioner.propose_partitions() == []
+
+
+def test_patterns_whose_arguments_depend_on_their_results_are_not_found() -> None:
+    def pattern(a, b):
+        y = torch.relu(a)
+        return y, y * b
+
+    def program(x):
+        y = torch.relu(x)
+        return y * torch.sigmoid(y)
+
+    module = symbolic_trace(program)
+    assert SubgraphMatcher(symbolic_trace(pattern).graph).match(module.graph) == []
+    assert fx.replace_pattern(module, pattern, lambda a, b: (a, b)) == []
+    module.graph.lint()
+
+
+def test_parts_by_tags() -> None:
+    module = symbolic_trace(Parted())
+    late = ("mul_1", "relu_1", "add_2", "mul_2", "sigmoid")
+    for node in module.graph.nodes:
+        if node.op not in ("placeholder", "output", "get_attr"):
+            node.tag = "rest" if node.name in late else "start"
+    made, names = split_by_tags(module, ["start", "rest"], return_fqn_mapping=True)
+    x = torch.randn(2, 4)
+    assert all(torch.equal(a, b) for a, b in zip(made(x, x), module(x, x), strict=True))
+    assert names == {"lin": "start.lin", "w": "rest.w"}
+    assert getattr_recursive(made, "start.lin.weight") is module.lin.weight
+    with pytest.raises(AssertionError, match="is needed by"):
+        split_by_tags(module, ["rest", "start"])
 
 
 def test_parts_whose_nodes_do_not_go_together() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 import warnings
 from pathlib import Path
@@ -213,3 +214,60 @@ def test_modules_may_prepare_scripted_ones_or_hold_each_other() -> None:
     itself.__dict__["other"] = other = nn.ReLU()
     other.__dict__["back"] = itself
     torch.jit.script(itself)
+
+
+def test_functions_of_a_text() -> None:
+    most = 3
+    unit = torch.jit.CompilationUnit("""
+        def halved(x: Tensor, found: List[int]) -> Tensor:
+            while x > most:
+                x = x / 2
+                found.append(math.floor(x.item()))
+            return x
+        def other():
+            return 1
+    """)
+    found: list[int] = []
+    assert unit.halved(torch.tensor(10.0), found).item() == 2.5 and found == [5, 2] and most == 3
+    unit.define("def more(x):\n    return x + 1\n")
+    assert unit.more(1) == 2 and len(unit.get_functions()) == 3
+    assert unit.find_function("none") is None
+    made = torch.jit.load(io.BytesIO(unit.more.save_to_buffer()))
+    assert made(torch.ones(1)).item() == 2
+    with pytest.raises(AttributeError, match="'CompilationUnit' has no attribute 'none'"):
+        _ = unit.none
+    with pytest.raises(RuntimeError, match="method 'more' already defined"):
+        unit.define("def more(x):\n    return x\n")
+    with pytest.raises(RuntimeError, match="invalid syntax"):
+        torch.jit.CompilationUnit("def f(:")
+
+
+def test_freezing_keeps_attributes_of_submodules() -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3))
+    frozen = torch.jit.freeze(torch.jit.script(net.eval()), preserved_attrs=["0.weight"])
+    assert getattr(frozen, "0").weight.shape == (3, 2)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_traced_functions_may_return() -> None:
+    x = torch.ones(1)
+    lists, dicts = (lambda x: (x, [x])), (lambda x: {"a": x, "b": (x, x)})
+    with pytest.warns(torch.jit.TracerWarning, match="Encountering a list at the output"):
+        torch.jit.trace(lists, x)
+    with pytest.raises(RuntimeError, match="Encountering a dict at the output"):
+        torch.jit.trace(dicts, x)
+    for function in (lists, dicts, lambda x: ((x,), x)):
+        torch.jit.trace(function, x, strict=False)
+    for function, words in (
+        (lambda _: None, "didn't return any values"),
+        (lambda x: (x, 1), "Only tensors, lists, tuples of tensors"),
+        (lambda x: [[x]], "Only tensors, lists, tuples of tensors"),
+        (lambda _: [], "List trace inputs must have elements"),
+        (lambda _: {}, "Dictionary inputs must have entries"),
+        (lambda _: {"a": 1}, "of traced region cannot be understood by the tracer"),
+        (lambda _: object(), "but instead got value of type object"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            torch.jit.trace(function, x, strict=False)
+    with pytest.raises(RuntimeError, match="Encountering a dict"):
+        torch.jit.trace_module(nn.Identity(), {"forward": ({"a": x},)})

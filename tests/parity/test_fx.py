@@ -416,3 +416,69 @@ def test_graphs_call_functions_by_pytorchs_names() -> None:
         return found.replace("jtorch", "torch")
 
     assert code(jtorch) == code(torch)
+
+
+def tagged(t: Any, return_tuple: bool) -> list[str]:
+    from importlib import import_module
+
+    split = import_module(f"{t.__name__}.fx.passes.split_utils").split_by_tags
+
+    class Net(t.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = t.nn.Linear(2, 2)
+            self.rest = t.nn.Sequential(t.nn.Linear(2, 2))
+            self.p = t.nn.Parameter(t.ones(2))
+
+        def forward(self, x, y):
+            a = self.first(x)
+            b = self.rest(a) + self.p
+            c = a * y
+            return b + c, {"a": a, "y": y, "p": self.p}
+
+    module = t.fx.symbolic_trace(Net())
+    tags = {"first": "red", "rest_0": "blue", "add": "blue", "mul": "red", "add_1": "green"}
+    for node in module.graph.nodes:
+        if node.name in tags:
+            node.tag = tags[node.name]
+    made, names = split(module, ["red", "blue", "green"], True, return_tuple)
+    x = t.ones(1, 2)
+    assert t.equal(made(x, x)[0], module(x, x)[0])
+    codes = [m.code for m in (made, made.red, made.blue, made.green)]
+    return [*codes, str(names), str(sorted(made.state_dict()))]
+
+
+@pytest.mark.parametrize("return_tuple", [False, True])
+def test_parts_by_tags(return_tuple: bool) -> None:
+    assert tagged(jtorch, return_tuple) == tagged(torch, return_tuple)
+
+
+def replaced(t: Any) -> tuple[int, str]:
+    linear = t.nn.functional.linear
+
+    def forward(x, w):
+        y = linear(x, w)
+        return y * t.sigmoid(y)
+
+    def pattern(a, b, c):
+        y = linear(a, b)
+        return y, y * c
+
+    module = t.fx.symbolic_trace(forward)
+    found = t.fx.subgraph_rewriter.replace_pattern(module, pattern, lambda a, b, c: (a, b * c))
+    return len(found), module.code
+
+
+def test_patterns_whose_arguments_depend_on_their_results_are_not_found() -> None:
+    assert replaced(jtorch) == replaced(torch)
+
+
+def test_names_of_pythons_operators() -> None:
+    import operator
+    from importlib import import_module
+
+    mine, theirs = (import_module(f"{t}.fx.node")._get_qualified_name for t in ("jtorch", "torch"))
+    relu = torch.nn.functional.relu
+    for function in (operator.getitem, operator.add, operator.concat, len, relu):
+        own = jtorch.nn.functional.relu if function is relu else function
+        assert mine(own) == theirs(function)

@@ -57,6 +57,11 @@ class ScriptObject:
         return found
 
 
+def packed_class(name: str) -> type[Packed] | None:
+    """The class that files call so, None if there is none."""
+    return _NAMES.get(name)
+
+
 class Packed(ScriptObject):
     """Packed weights of some kind."""
 

@@ -148,8 +148,7 @@ LINES: dict[str, str] = {
         fx.passes.regional_inductor: regional_inductor
         fx.passes.reinplace: reinplace
         fx.passes.runtime_assert: insert_deferred_runtime_asserts
-        fx.passes.split_utils: getattr_recursive setattr_recursive Component split_by_tags
-            move_non_tensor_nodes_on_boundary
+        fx.passes.split_utils: move_non_tensor_nodes_on_boundary
         fx.passes.splitter_base: FxNetAccNodesFinder FxNetSplitterInternalError SplitResult Subgraph
             _SplitterBase _SplitterSettingBase generate_inputs_for_submodules NodeEvent
             NodeEventTracker

@@ -85,7 +85,7 @@ LINES: dict[str, str] = {
             ScriptDictKeyIterator ScriptList ScriptListIterator ScriptMethod ScriptModuleSerializer
             ScriptObject ScriptObjectProperty SerializationStorageContext StaticModule StreamObjType
             SymBoolType SymIntType ThroughputBenchmark TracingState Type UnionType Use Value
-        jit: CompilationUnit export_opnames
+        jit: export_opnames
         utils.throughput_benchmark: ExecutionStats ThroughputBenchmark format_time
         utils.bundled_inputs: InflatableArg augment_many_model_functions_with_bundled_inputs
             augment_model_with_bundled_inputs bundle_inputs bundle_large_tensor bundle_randn

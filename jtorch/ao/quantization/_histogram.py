@@ -64,7 +64,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
         self.register_buffer("min_val", torch.tensor(float("inf"), **options))
         self.register_buffer("max_val", torch.tensor(float("-inf"), **options))
 
-    def forward(self, x_orig: Any) -> Any:
+    def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
         """Counts a value's elements, and gives the value back."""
         if x_orig.numel() == 0:
             return x_orig

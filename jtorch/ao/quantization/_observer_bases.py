@@ -32,7 +32,7 @@ class ObserverBase(abc.ABC, nn.Module):
         self.is_dynamic = is_dynamic
 
     @abc.abstractmethod
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Notes a value and gives it back."""
 
     @abc.abstractmethod

@@ -41,7 +41,7 @@ class FakeQuantizeBase(abc.ABC, nn.Module):
         self.register_buffer("observer_enabled", torch.tensor([1], dtype=torch.uint8))
 
     @abc.abstractmethod
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Rounds a value."""
 
     @abc.abstractmethod
@@ -139,7 +139,7 @@ class FakeQuantize(FakeQuantizeBase):
         """Scale and zero point, as the observer tells them."""
         return self.activation_post_process.calculate_qparams()
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
         """Looks for the grid, and rounds to it, each if it is enabled."""
         if self.observer_enabled[0] == 1:
             self.activation_post_process(X.detach())
@@ -256,7 +256,7 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
             f"reduce_range={self.activation_post_process.reduce_range}"
         )
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
         """Looks for the grid, and rounds to it, each if it is enabled."""
         observer = self.activation_post_process
         return torch.fused_moving_avg_obs_fake_quant(

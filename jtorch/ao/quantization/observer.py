@@ -75,7 +75,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
                 "quantization for quint8"
             )
 
-    def forward(self, x_orig: Any) -> Any:
+    def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
         """Widens the range by a value's, and gives the value back."""
         if x_orig.numel() == 0:
             return x_orig
@@ -196,7 +196,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         if qscheme is torch.per_channel_symmetric and reduce_range and dtype is torch.quint8:
             raise NotImplementedError("Cannot reduce range for symmetric quantization for quint8")
 
-    def forward(self, x_orig: Any) -> Any:
+    def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
         """Widens the channels' ranges by a value's, and gives the value back."""
         if x_orig.numel() == 0:
             return x_orig
@@ -306,7 +306,7 @@ class FixedQParamsObserver(ObserverBase):
         self.register_buffer("zero_point", torch.tensor([zero_point], dtype=torch.int))
         self.dtype, self.qscheme = dtype, qscheme
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
         """The value."""
         return X
 
@@ -341,7 +341,7 @@ class PlaceholderObserver(ObserverBase):
         if compute_dtype:
             self.is_dynamic = True
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The value."""
         return x
 
@@ -365,7 +365,7 @@ class RecordingObserver(ObserverBase):
         super().__init__(dtype=dtype, is_dynamic=False)
         self.tensor_val: list[Any] = []
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Keeps a copy, and gives the value back."""
         self.tensor_val.append(x.clone())
         return x
@@ -390,7 +390,7 @@ class NoopObserver(ObserverBase):
         super().__init__(dtype=dtype, is_dynamic=False)
         self.dtype, self.custom_op = dtype, custom_op_name
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The value."""
         return x
 
@@ -409,7 +409,7 @@ class ReuseInputObserver(ObserverBase):
     def __init__(self) -> None:
         super().__init__(torch.quint8, is_dynamic=False)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The value."""
         return x
 

@@ -46,6 +46,6 @@ class QuantWrapper(nn.Module):
         self.add_module("module", module)
         self.train(module.training)
 
-    def forward(self, X: Tensor) -> Any:
+    def forward(self, X: Tensor) -> Tensor:
         """The module's result."""
         return self.dequant(self.module(self.quant(X)))

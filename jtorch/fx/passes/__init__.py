@@ -10,11 +10,12 @@ from . import (
     operator_support,
     shape_prop,
     split_module,
+    split_utils,
     tools_common,
     utils,
 )
 
 __all__ = [
     "fake_tensor_prop", "graph_manipulation", "graph_transform_observer", "infra",
-    "operator_support", "shape_prop", "split_module", "tools_common", "utils",
+    "operator_support", "shape_prop", "split_module", "split_utils", "tools_common", "utils",
 ]  # fmt: skip

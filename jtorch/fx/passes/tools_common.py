@@ -48,9 +48,7 @@ def get_node_target(submodules: Mapping[str, object], node: Node) -> str:
         return f"{kind.__module__}.{kind.__name__}".replace("jtorch.", "torch.", 1)
     if isinstance(node.target, str):
         return node.target
-    name = _get_qualified_name(node.target)
-    # the module that Python's operators say they are of
-    return f"_{name}" if name.startswith("operator.") else name
+    return _get_qualified_name(node.target)
 
 
 def get_acc_ops_name(k: str | type) -> str:

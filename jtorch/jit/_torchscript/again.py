@@ -22,6 +22,9 @@ def _held(obj: Any) -> Held:
     for name, kind in spec.attributes.items():
         value = getattr(obj, name, None)
         state.append((name, kind, _written(value)))
+    own = spec.methods.get("__getstate__")
+    if own is not None and "__setstate__" in spec.methods:  # they say themselves what files hold
+        return Held(id(obj), spec.name, [("", own.returns, _written(own.run(obj)))], True)
     return Held(id(obj), spec.name, state)
 
 
@@ -30,6 +33,8 @@ def _written(value: Any) -> Any:
         return _held(value)
     if isinstance(value, list):
         return [_written(v) for v in value]
+    if type(value) is tuple:
+        return tuple([_written(v) for v in value])
     if isinstance(value, dict):
         return {k: _written(v) for k, v in value.items()}
     return value

@@ -15,8 +15,9 @@ from .writing import Held
 
 
 def path_of(module: object) -> str:
-    """The name of a module's class in archives."""
-    original = getattr(type(module), "_original", type(module))
+    """The name of a class, or of a module's, in archives."""
+    cls = module if isinstance(module, type) else type(module)
+    original = getattr(cls, "_original", cls)
     home = original.__module__
     home = home[1:] if home == "jtorch" or home.startswith("jtorch.") else home
     parts = [] if home == "__main__" else home.split(".")

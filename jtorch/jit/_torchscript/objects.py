@@ -13,6 +13,7 @@ import jtorch as torch
 from jtorch import nn
 from jtorch.futures import Future
 
+from ..._src.quantised.packed import Packed
 from .._script import RecursiveScriptModule
 from .builtins import Interrupted, builtin
 from .kinds import CodeError, Kind, belongs, fitted
@@ -304,9 +305,17 @@ def has(obj: Any, name: str) -> bool:
 _PLAIN = (torch.Tensor, list, dict, str, tuple, int, float)
 
 
+#: Methods of packed weights.
+_OF_PACKED = (
+    "unpack", "bias", "stride", "padding", "output_padding", "dilation", "groups", "transpose",
+)  # fmt: skip
+
+
 def invoke(obj: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     """``obj.name(...)`` in code."""
     methods = getattr(type(obj), "_script_methods", None)
+    if isinstance(obj, Packed) and name in _OF_PACKED and hasattr(obj, name):
+        return getattr(obj, name)()
     if methods is None and isinstance(obj, _PLAIN):
         if name == "tolist" and isinstance(obj, torch.Tensor):
             return obj.tolist()

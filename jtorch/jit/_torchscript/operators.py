@@ -17,7 +17,8 @@ Tensor = torch.Tensor
 DTYPES = {
     0: torch.uint8, 1: torch.int8, 2: torch.int16, 3: torch.int32, 4: torch.int64,
     5: torch.float16, 6: torch.float32, 7: torch.float64, 9: torch.complex64,
-    10: torch.complex128, 11: torch.bool, 15: torch.bfloat16,
+    10: torch.complex128, 11: torch.bool, 12: torch.qint8, 13: torch.quint8, 14: torch.qint32,
+    15: torch.bfloat16,
 }  # fmt: skip
 NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 FORMATS = {
@@ -30,7 +31,7 @@ def dtype_of(x: Any) -> Any:
     """The dtype with a number.
 
     Raises:
-        NotImplementedError: for those of quantised numbers and others that are not here.
+        NotImplementedError: for those that are not here.
     """
     if not isinstance(x, int):
         return x
@@ -209,4 +210,6 @@ def operator(namespace: str, name: str) -> Callable[..., Any] | None:
     packet = getattr(getattr(torch.ops, namespace), name, None)
     if isinstance(packet, torch._ops.OpOverloadPacket):
         return Operator(packet)
+    if namespace == "quantized" and hasattr(packet, "_qualified_op_name"):
+        return packet
     return _elsewhere(name) if namespace == "aten" else None

@@ -19,6 +19,7 @@ from ..._src.facts.errors import not_offered
 from ..._src.files.archive import Archive
 from ..._src.files.pickles import storage_id, text
 from ..._src.files.raw_storage import LoadedStorage, brief
+from ..._src.quantised.packed import Packed, packed_class
 from ..._weights_only_unpickler import UnpicklingError
 from .builtins import builtin
 from .kinds import CodeError, dotted, kind_of, parsed
@@ -269,6 +270,10 @@ _MAKERS = {
 }  # fmt: skip
 
 
+#: What is made empty, and given its state then.
+_EMPTY = (LoadedModule, ScriptObject, Packed)
+
+
 class Reader(_weights_only_unpickler.Unpickler):
     """Reads a pickle of an archive: tensors, containers, and instances of classes that the archive
     defines."""
@@ -284,6 +289,9 @@ class Reader(_weights_only_unpickler.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """A class of the archive, or an allowed one."""
+        packed = packed_class(f"{module}.{name}")
+        if packed is not None:
+            return packed
         if module == "__torch__" or module.startswith("__torch__."):
             found = self._unit.find(f"{module}.{name}")
             if not isinstance(found, type):
@@ -296,7 +304,7 @@ class Reader(_weights_only_unpickler.Unpickler):
     def load_newobj(self) -> None:
         """An empty object of a class of the archive."""
         args, cls = self.stack.pop(), self.stack.pop()
-        if isinstance(cls, type) and issubclass(cls, (LoadedModule, ScriptObject)) and args == ():
+        if isinstance(cls, type) and issubclass(cls, _EMPTY) and args == ():
             made = object.__new__(cls)
             if isinstance(made, LoadedModule):
                 torch.nn.Module.__init__(made)
@@ -313,6 +321,9 @@ class Reader(_weights_only_unpickler.Unpickler):
             super().load_build()
             return
         state = self.stack.pop()
+        if isinstance(inst, Packed):
+            inst._restore(state)
+            return
         restore = type(inst)._script_methods.get("__setstate__")
         if restore is not None:
             restore(inst, state)

@@ -27,9 +27,7 @@ def program_of(module: Any) -> Program:
         return again.program(inner)
     if getattr(inner, "_example", None) is not None:
         return traced.program(module)
-    if inner is not module:
-        raise not_offered("torch.jit.save of a frozen module", "it was scripted, not traced")
-    made = scripting.program(module)
+    made = scripting.program(inner, frozen=inner is not module)
     written = io.BytesIO()
     writing.write(made, written, None)
     reading.load(io.BytesIO(written.getvalue()))  # it can be read

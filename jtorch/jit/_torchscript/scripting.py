@@ -9,17 +9,19 @@ import math
 import re
 import textwrap
 import typing
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import jtorch as torch
 from jtorch import nn
+from jtorch.ao.nn.quantized._linear import LinearPackedParams
 
 from ..._src.facts.errors import not_offered
+from ..._src.quantised.packed import ScriptObject
 from .._script import EXPORTED, ScriptFunction
+from . import forms, sequences
 from .classes import Classes, declared, head_of, path_of
-from .kinds import Kind, dotted, list_of, parsed
+from .hints import is_named_tuple, kind_of_hint, kind_of_value, refused
+from .kinds import Kind, dotted, parsed
 from .objects import LoadedModule
 from .texts import attribute, literal
 from .writing import Held, Program
@@ -39,76 +41,16 @@ _EXPRESSIONS = (
 )  # fmt: skip
 
 
-def _refused(where: str, what: str) -> NotImplementedError:
-    return not_offered("torch.jit.save of a scripted program", f"{where} has {what}")
-
-
-def _kind_of_hint(hint: Any, where: str) -> str:
-    """The text of a type that an annotation names."""
-    plain = {
-        int: "int", float: "float", bool: "bool", str: "str", type(None): "NoneType",
-        torch.device: "Device", inspect.Parameter.empty: "Tensor", complex: "complex",
-    }  # fmt: skip
-    if hint in plain:
-        return plain[hint]
-    if isinstance(hint, type) and issubclass(hint, torch.Tensor):
-        return "Tensor"
-    origin, items = typing.get_origin(hint), typing.get_args(hint)
-    if type(None) in items and len(items) == 2:
-        (inner,) = [i for i in items if i is not type(None)]
-        return f"Optional[{_kind_of_hint(inner, where)}]"
-    names: dict[Any, str] = {list: "List", dict: "Dict", tuple: "Tuple"}
-    if origin in names and items and Ellipsis not in items:
-        return f"{names[origin]}[{', '.join(_kind_of_hint(i, where) for i in items)}]"
-    raise _refused(where, f"the type {hint}")
-
-
-def _kind_of_value(x: Any) -> Kind | None:
-    """The type of an attribute, None if it has none."""
-    if x is None:
-        return Kind("NoneType")
-    for kind in (bool, int, float, str):
-        if type(x) is kind:
-            return Kind(kind.__name__)
-    if isinstance(x, torch.Tensor):
-        return Kind("Tensor")
-    if isinstance(x, list) and x and len({_kind_of_value(i) for i in x}) == 1:
-        inner = _kind_of_value(x[0])
-        return None if inner is None else list_of(inner)
-    if type(x) is tuple and x:
-        inner = [_kind_of_value(i) for i in x]
-        return None if None in inner else Kind("Tuple", tuple([i for i in inner if i is not None]))
-    return None
-
-
-@cache
-def _lines() -> list[str]:
-    return Path(__file__).with_name("forwards.txt").read_text().splitlines()
-
-
-@cache
-def _plain() -> set[str]:
-    """Functions of ``nn.functional`` that take what their operators do."""
-    return {name for line in _lines() if line.startswith("=") for name in line[1:].split()}
-
-
-@cache
-def _layers() -> list[tuple[str, list[list[str]], str]]:
-    found = []
-    for line in _lines():
-        if line and not line.startswith(("#", "=")):
-            name, must, text = [part.strip() for part in line.split("|")]
-            found.append((name, [m.split("=") for m in must.split()], text))
-    return found
-
-
 class _Writer:
-    """What one archive is to hold."""
+    """What one archive is to hold; where it is frozen, tensors are neither parameters nor
+    buffers."""
 
-    def __init__(self) -> None:
+    def __init__(self, frozen: bool = False) -> None:
+        self.frozen = frozen
         self.classes = Classes()
         self._functions: dict[Any, str] = {}
         self._held: dict[int, Held] = {}
+        self._named: dict[Any, str] = {}
 
     # ---- modules -----------------------------------------------------------------------------
 
@@ -118,17 +60,17 @@ class _Writer:
             return self._held[id(module)]
         original = getattr(type(module), "_original", type(module))
         if isinstance(module, LoadedModule):
-            raise _refused(original.__name__, "code of another archive")
+            raise refused(original.__name__, "code of another archive")
         if module._forward_hooks or module._forward_pre_hooks:
-            raise _refused(original.__name__, "hooks")
-        own = getattr(nn, original.__name__, None) is original
+            raise refused(original.__name__, "hooks")
+        own = _own_name(original)
         parameters = {n: p for n, p in module._parameters.items() if p is not None}
         buffers = {n: b for n, b in module._buffers.items() if b is not None}
         state: list[tuple[str, Kind | None, Any]] = []
-        lines = [head_of(list(parameters), list(buffers))]
+        lines = [head_of([], []) if self.frozen else head_of(list(parameters), list(buffers))]
         children = {n: c for n, c in module._modules.items() if c is not None}
         for name, x in {**parameters, **buffers, "training": module.training}.items():
-            kind = _kind_of_value(x)
+            kind = kind_of_value(x)
             lines.append(declared(name, str(kind)))
             state.append((name, kind, x))
         for name, child in children.items():
@@ -137,65 +79,80 @@ class _Writer:
             state.append((name, None, held))
         methods = ""
         if own:
-            methods = self._layer(module, original)
+            methods = self._layer(module, own)
+            packed = vars(module).get("_packed_params")
+            if isinstance(packed, ScriptObject):
+                lines.append(declared("_packed_params", packed._name))
+                state.append(("_packed_params", None, packed))
         elif original.forward is not nn.Module.forward:
             methods, used = self._methods(module, original)
             hints = typing.get_type_hints(original) if original.__annotations__ else {}
-            for name in sorted(used - {n for n, *_ in state}):
-                x, hint = getattr(module, name), hints.get(name)
-                kind = _kind_of_value(x) if hint is None else parsed(_kind_of_hint(hint, name))
-                if kind is None:
-                    raise _refused(original.__name__, f"the attribute {name}, of no known type")
-                lines.append(declared(name, str(kind)))
-                state.append((name, kind, x))
+            held = {n for n, *_ in state}
+            beside = set(vars(module)) - used - set(vars(nn.Module())) - held
+            for name in [*sorted(used - held), *sorted(beside)]:
+                x, kind = getattr(module, name), self._kind_of(module, name, hints, name in used)
+                if kind is not None:
+                    lines.append(declared(name, str(kind)))
+                    state.append((name, kind, x))
         text = "".join(lines) + methods
         path = self.classes.name(path_of(module), text)
         self.classes.add(path, f"class {path.rpartition('.')[2]}(Module):")
-        made = self._held[id(module)] = Held(id(module), path, state)
+        if not own and _says_state(original):  # it says itself what files hold
+            cls: Any = original
+            value = cls.__getstate__(module)
+            made = Held(id(module), path, [("", self.kind_of_state(module), value)], True)
+        else:
+            made = Held(id(module), path, state)
+        self._held[id(module)] = made
         return made
 
-    def _layer(self, module: Any, original: type) -> str:
+    def kind_of_state(self, module: Any) -> Kind:
+        """The type of what a module's ``__getstate__`` gives."""
+        original = module._original
+        hint = typing.get_type_hints(original.__getstate__).get("return")
+        if hint is not None:
+            return parsed(self.kind(hint, original.__name__))
+        kind = kind_of_value(original.__getstate__(module))
+        if kind is None:
+            raise refused(original.__name__, "a state of no known type")
+        return kind
+
+    def _kind_of(self, module: Any, name: str, hints: dict[str, Any], used: bool) -> Kind | None:
+        """The type of an attribute, None for one that no method uses and that has no type."""
+        x, hint = getattr(module, name), hints.get(name)
+        try:
+            kind = kind_of_value(x) if hint is None else parsed(self.kind(hint, name))
+        except NotImplementedError:
+            if used:
+                raise
+            return None
+        if kind is None and used:
+            raise refused(module.original_name, f"the attribute {name}, of no known type")
+        return kind
+
+    def _layer(self, module: Any, name: str) -> str:
         """The method of a layer of this package."""
-        name = original.__name__
-        if name in ("ModuleList", "ModuleDict", "ParameterList"):
+        if name in ("ModuleList", "ModuleDict", "ParameterList", "quantized.QFunctional"):
             return ""
         steps = ""
         if name == "Sequential":
             for child in module._modules:
                 steps += f"    input = ({attribute('self', child)}).forward(input)\n"
             return f"  def forward(self: @, input: Tensor) -> Tensor:\n{steps}    return input\n"
-        text = next(
-            (
-                found
-                for known, must, found in _layers()
-                if known == name and all(str(getattr(module, k)) == v for k, v in must)
-            ),
-            None,
-        )
-        if text is None:
+        whole = sequences.of_layer(module, name)
+        if whole is not None:
+            return whole
+        form = forms.of_layer(module, name)
+        if form is None:
             raise not_offered(
                 "torch.jit.save of a scripted program", f"what {module} computes has no text yet"
             )
-        if name.startswith("BatchNorm"):
+        if name.startswith("BatchNorm") and module.track_running_stats:
             if module.momentum is None:
-                raise _refused(name, "no momentum")
+                raise refused(name, "no momentum")
             steps = "    if self.training:\n      _0 = self.num_batches_tracked.add_(1)\n"
-
-        def put(match: re.Match[str]) -> str:
-            x = getattr(module, match[1])
-            if isinstance(x, torch.Tensor):
-                return f"self.{match[1]}"
-            return (
-                literal(list(x) if isinstance(x, tuple) else x)
-                if not isinstance(x, (tuple, list))
-                else "[" + ", ".join(map(literal, x)) + "]"
-            )
-
-        made = re.sub(r"\$(\w+)", put, text)
-        given = ", other: Tensor" if "other" in text else ""
-        return (
-            f"  def forward(self: @, input: Tensor{given}) -> Tensor:\n{steps}    return {made}\n"
-        )
+        given = "".join(f", {parameter}: Tensor" for parameter in form.given)
+        return f"  def forward(self: @{given}) -> Tensor:\n{steps}    return {form.text}\n"
 
     def _methods(self, module: Any, original: type) -> tuple[str, set[str]]:
         """The texts of ``forward`` and what it calls, and the attributes that they use."""
@@ -211,6 +168,25 @@ class _Writer:
             used |= source.attributes
         return "".join(texts.values()), used
 
+    # ---- types -------------------------------------------------------------------------------
+
+    def kind(self, hint: Any, where: str) -> str:
+        """The text of a type that an annotation names."""
+        return kind_of_hint(hint, where, self.named)
+
+    def named(self, cls: Any) -> str:
+        """The path of a class of named tuples, which is entered."""
+        if cls not in self._named:
+            hints = typing.get_type_hints(cls)
+            lines = [
+                declared(f, self.kind(hints.get(f, inspect.Parameter.empty), cls.__name__))
+                for f in cls._fields
+            ]
+            path = self.classes.name(path_of(cls), "".join(lines))
+            self.classes.add(path, f"class {path.rpartition('.')[2]}(NamedTuple):")
+            self._named[cls] = path
+        return self._named[cls]
+
     # ---- functions ---------------------------------------------------------------------------
 
     def function(self, function: Any) -> str:
@@ -223,9 +199,27 @@ class _Writer:
             name = re.sub(r"\W", "_", function.__name__)
             self._functions[function] = f"{home}.{name}"
             if list(self._functions.values()).count(f"{home}.{name}") > 1:
-                raise _refused(name, "the name of another function")
+                raise refused(name, "the name of another function")
             self.classes.function(home, _Source(self, function, None).text())
         return self._functions[function]
+
+
+def _says_state(cls: type) -> bool:
+    """Whether a class exports ``__getstate__`` and ``__setstate__``."""
+    names = ("__getstate__", "__setstate__")
+    return all(hasattr(getattr(cls, name, None), EXPORTED) for name in names)
+
+
+def _own_name(cls: type) -> str:
+    """The name of a layer of the package, behind the folder that it is in; empty for others."""
+    homes = {
+        "": nn, "quantized.": torch.ao.nn.quantized, "dynamic.": torch.ao.nn.quantized.dynamic,
+        "fused.": torch.ao.nn.intrinsic.quantized,
+    }  # fmt: skip
+    name = cls.__name__
+    if cls is LinearPackedParams:
+        return f"quantized.{name}"
+    return next((f"{h}{name}" for h, m in homes.items() if getattr(m, name, None) is cls), "")
 
 
 class _Source(ast.NodeTransformer):
@@ -242,12 +236,12 @@ class _Source(ast.NodeTransformer):
             (self.node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
             found = inspect.getclosurevars(function)
         except (OSError, TypeError, SyntaxError, ValueError) as e:
-            raise _refused(self.where, "no source that can be read") from e
+            raise refused(self.where, "no source that can be read") from e
         if not isinstance(self.node, ast.FunctionDef):
-            raise _refused(self.where, "no definition by def")
+            raise refused(self.where, "no definition by def")
         for mark in self.node.decorator_list:
             if (dotted(mark) or "").rpartition(".")[2] not in _MARKS:
-                raise _refused(self.where, f"the decorator {ast.unparse(mark)}")
+                raise refused(self.where, f"the decorator {ast.unparse(mark)}")
         self.outer = {**found.builtins, **function.__globals__, **found.nonlocals}
         self.local = {a.arg for a in self.node.args.args}
         for part in ast.walk(self.node):
@@ -260,19 +254,21 @@ class _Source(ast.NodeTransformer):
         node = self.node
         args = node.args
         if args.vararg or args.kwarg or args.kwonlyargs or args.posonlyargs:
-            raise _refused(self.where, "parameters that are no plain ones")
+            raise refused(self.where, "parameters that are no plain ones")
         hints = typing.get_type_hints(self.function)
         given = []
         defaults = dict(zip([a.arg for a in args.args][::-1], args.defaults[::-1], strict=False))
         for i, a in enumerate(args.args):
-            kind = _kind_of_hint(hints.get(a.arg, inspect.Parameter.empty), self.where)
+            kind = self.writer.kind(hints.get(a.arg, inspect.Parameter.empty), self.where)
+            if node.name == "__setstate__" and i == 1 and a.arg not in hints:
+                kind = str(self.writer.kind_of_state(self.module))
             text = f"{a.arg}: {'@' if self.me is not None and i == 0 else kind}"
             if a.arg in defaults:
                 if not isinstance(defaults[a.arg], (ast.Constant, ast.UnaryOp)):
-                    raise _refused(self.where, f"a default of {a.arg} that is no constant")
+                    raise refused(self.where, f"a default of {a.arg} that is no constant")
                 text += f"={ast.unparse(defaults[a.arg])}"
             given.append(text)
-        result = f" -> {_kind_of_hint(hints['return'], self.where)}" if "return" in hints else ""
+        result = f" -> {self.writer.kind(hints['return'], self.where)}" if "return" in hints else ""
         body = node.body
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
             body = body[1:]
@@ -292,9 +288,7 @@ class _Source(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         if not isinstance(node, (*_STATEMENTS, *_EXPRESSIONS)):
-            raise _refused(
-                self.where, f"{type(node).__name__} in line {getattr(node, 'lineno', 0)}"
-            )
+            raise refused(self.where, f"{type(node).__name__} in line {getattr(node, 'lineno', 0)}")
         return super().visit(node)
 
     def visit_Raise(self, node: ast.Raise) -> Any:
@@ -303,7 +297,7 @@ class _Source(ast.NodeTransformer):
             message = ast.unparse(self.visit(call.args[0]))
             name = f"builtins.{call.func.id}"
             return _statement(f"ops.prim.RaiseException({message}, {literal(name)})")
-        raise _refused(self.where, f"raise of this form in line {node.lineno}")
+        raise refused(self.where, f"raise of this form in line {node.lineno}")
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
         text, values = "", []
@@ -312,31 +306,33 @@ class _Source(ast.NodeTransformer):
                 text += str(part.value)
             elif isinstance(part, ast.FormattedValue) and part.conversion < 0:
                 if part.format_spec is not None:
-                    raise _refused(self.where, f"a format of a value in line {node.lineno}")
+                    raise refused(self.where, f"a format of a value in line {node.lineno}")
                 text, values = f"{text}{{}}", [*values, self.visit(part.value)]
         if "{" in text.replace("{}", "") or text.count("{}") != len(values):
-            raise _refused(self.where, f"braces in a text in line {node.lineno}")
+            raise refused(self.where, f"braces in a text in line {node.lineno}")
         return ast.Call(ast.Attribute(ast.Constant(text), "format", ast.Load()), values, [])
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
         if len(node.generators) != 1 or node.generators[0].ifs:
-            raise _refused(self.where, f"a comprehension of this form in line {node.lineno}")
+            raise refused(self.where, f"a comprehension of this form in line {node.lineno}")
         if self._module_at(node.generators[0].iter) is not None:
-            raise _refused(self.where, f"a comprehension over modules in line {node.lineno}")
+            raise refused(self.where, f"a comprehension over modules in line {node.lineno}")
         return self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None or not isinstance(node.target, ast.Name):
-            raise _refused(self.where, f"an annotation alone in line {node.lineno}")
-        hint = eval(  # the program's own annotation, as Python evaluates it
-            compile(ast.Expression(node.annotation), "<annotation>", "eval"), dict(self.outer)
-        )
-        kind = _kind_of_hint(hint, self.where)
+            raise refused(self.where, f"an annotation alone in line {node.lineno}")
+        kind = self._kind_at(node.annotation)
         return _statement(f"{node.target.id} : {kind} = {ast.unparse(self.visit(node.value))}")
+
+    def _kind_at(self, node: ast.expr) -> str:
+        """The text of a type in the program, as Python evaluates it."""
+        code = compile(ast.Expression(node), "<annotation>", "eval")
+        return self.writer.kind(eval(code, dict(self.outer)), self.where)
 
     def visit_For(self, node: ast.For) -> Any:
         if node.orelse:
-            raise _refused(self.where, f"else of a loop in line {node.lineno}")
+            raise refused(self.where, f"else of a loop in line {node.lineno}")
         items, counted = node.iter, False
         if isinstance(items, ast.Call) and dotted(items.func) == "enumerate":
             items, counted = items.args[0], True
@@ -348,13 +344,13 @@ class _Source(ast.NodeTransformer):
     def _unrolled(self, node: ast.For, held: tuple[str, Any], counted: bool) -> list[ast.stmt]:
         """A loop over submodules as its steps, one after the other."""
         if any(isinstance(p, (ast.Break, ast.Continue)) for p in ast.walk(node)):
-            raise _refused(self.where, f"break or continue over modules in line {node.lineno}")
+            raise refused(self.where, f"break or continue over modules in line {node.lineno}")
         made: list[ast.stmt] = []
         names = (
             node.target.elts if counted and isinstance(node.target, ast.Tuple) else [node.target]
         )
         if not all(isinstance(n, ast.Name) for n in names) or len(names) != 1 + counted:
-            raise _refused(self.where, f"a loop over modules of this form in line {node.lineno}")
+            raise refused(self.where, f"a loop over modules of this form in line {node.lineno}")
         bound = [n.id for n in names if isinstance(n, ast.Name)]
         text, module = held
         for i, name in enumerate(module._modules):
@@ -393,7 +389,7 @@ class _Source(ast.NodeTransformer):
         owner = self._module_at(node.value)
         if owner is not None:
             if owner[1] is not self.module:
-                raise _refused(self.where, f"{ast.unparse(node)}, an attribute of a submodule")
+                raise refused(self.where, f"{ast.unparse(node)}, an attribute of a submodule")
             self.attributes.add(node.attr)
             return node
         path = dotted(node)
@@ -405,7 +401,7 @@ class _Source(ast.NodeTransformer):
         """What a name outside of the function means."""
         head, *rest = path.split(".")
         if head not in self.outer:
-            raise _refused(self.where, f"the name {head}, which means nothing")
+            raise refused(self.where, f"the name {head}, which means nothing")
         found = self.outer[head]
         for name in rest:
             found = getattr(found, name)
@@ -416,7 +412,7 @@ class _Source(ast.NodeTransformer):
         try:
             return _expression(literal(found))
         except NotImplementedError:
-            raise _refused(self.where, f"{path}, which is no constant") from None
+            raise refused(self.where, f"{path}, which is no constant") from None
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id in self.aliases:
@@ -424,23 +420,73 @@ class _Source(ast.NodeTransformer):
         return node if node.id in self.local else self._constant(node.id)
 
     def visit_Call(self, node: ast.Call) -> Any:
-        if not node.args and (path := dotted(node.func)) and path.split(".")[0] in self.outer:
-            found = self._outer(path) if path.split(".")[0] not in self.local else None
-            if found in (torch.jit.is_scripting, torch.jit.is_tracing):
-                return ast.Constant(found is torch.jit.is_scripting)
+        found = self._meant(node.func)
+        if not node.args and found in (torch.jit.is_scripting, torch.jit.is_tracing):
+            return ast.Constant(found is torch.jit.is_scripting)
+        if found is torch.jit.annotate and len(node.args) == 2:
+            kind = self._kind_at(node.args[0])
+            return ast.Call(
+                _expression("annotate"), [_expression(kind), self.visit(node.args[1])], []
+            )
         args = [self.visit(a) for a in node.args]
         options = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
         if any(k.arg is None for k in node.keywords):
-            raise _refused(self.where, f"** in line {node.lineno}")
-        called = self._called(node.func)
-        path = dotted(node.func)
-        if path is not None and path.split(".")[0] in self.outer and path not in self.local:
-            found = self._outer(path)
+            raise refused(self.where, f"** in line {node.lineno}")
+        if found is None:
+            held = (
+                self._module_at(node.func.value) if isinstance(node.func, ast.Attribute) else None
+            )
+            if held is not None and isinstance(held[1], torch.ao.nn.quantized.QFunctional):
+                made = forms.of_method(held[1], node.func.attr, args, options)
+                if made is not None:
+                    return made
+            return ast.Call(self._called(node.func), args, options)
+        path = ast.unparse(node.func)
+        if is_named_tuple(found):
+            return ast.Call(
+                _expression(self.writer.named(found)), *self._fields(found, args, options)
+            )
+        name = getattr(found, "__name__", "")
+        if any(found is getattr(home, name, None) for home in (nn.functional, torch)):
+            made = forms.of_call(found, args, options)
+            if made is not None:
+                return made
+        if getattr(nn.functional, name, None) is found:
             beside = {"inplace", "_stacklevel", "return_indices"}
-            given = {*_parameters(found)[: len(args)], *[k.arg for k in node.keywords]}
-            if getattr(nn.functional, path.rpartition(".")[2], None) is found and given & beside:
-                raise _refused(self.where, f"arguments of {path} that its operator has not")
-        return ast.Call(called, args, options)
+            if beside & {*_parameters(found)[: len(args)], *[k.arg for k in node.keywords]}:
+                raise refused(self.where, f"arguments of {path} that its operator has not")
+        return ast.Call(self._function(found, path), args, options)
+
+    def _fields(
+        self, cls: Any, args: list[ast.expr], options: list[ast.keyword]
+    ) -> tuple[list[ast.expr], list[ast.keyword]]:
+        """The arguments of a named tuple, all by position: files have no names and no defaults."""
+        given = {k.arg: k.value for k in options}
+        for field in cls._fields[len(args) :]:
+            if field in given:
+                args.append(given[field])
+            elif field in cls._field_defaults:
+                args.append(_expression(literal(cls._field_defaults[field])))
+            else:
+                raise refused(self.where, f"a {cls.__name__} without {field}")
+        return args, []
+
+    def _meant(self, node: ast.expr) -> Any:
+        """What is called, if it is neither a method, a submodule nor a local variable."""
+        path = dotted(node)
+        head = path.split(".")[0] if path is not None else ""
+        if isinstance(node, ast.Attribute) and head == self.me and head:
+            owner = self._module_at(node.value)
+            if owner is not None and owner[1] is self.module:
+                found = vars(self.module).get(node.attr)
+                own = not hasattr(getattr(type(self.module), "_original", object), node.attr)
+                return found if own and callable(found) else None
+            return None
+        if path is None or head in self.local or head == self.me or head in self.aliases:
+            return None
+        if path in _BUILTINS and path not in getattr(self.function, "__globals__", {}):
+            return None
+        return self._outer(path)
 
     def _called(self, node: ast.expr) -> ast.expr:
         held = self._module_at(node)
@@ -448,27 +494,18 @@ class _Source(ast.NodeTransformer):
             return _expression(f"({held[0]}).forward")
         if isinstance(node, ast.Attribute):
             owner = self._module_at(node.value)
-            if owner is not None:
-                if owner[1] is not self.module or not callable(
-                    getattr(self.module, node.attr, None)
-                ):
-                    raise _refused(self.where, f"a call of {ast.unparse(node)}")
+            if owner is None:
+                return ast.Attribute(self.visit(node.value), node.attr, node.ctx)
+            if owner[1] is self.module and callable(getattr(self.module, node.attr, None)):
                 self.methods.add(node.attr)
                 return node
-            path = dotted(node)
-            if path is None or path.split(".")[0] in self.local:
-                return ast.Attribute(self.visit(node.value), node.attr, node.ctx)
-            return self._function(path)
-        if isinstance(node, ast.Name) and node.id not in self.local:
-            if node.id in _BUILTINS and node.id not in getattr(self.function, "__globals__", {}):
-                return node
-            return self._function(node.id)
-        raise _refused(self.where, f"a call of {ast.unparse(node)}")
+        elif isinstance(node, ast.Name) and node.id in _BUILTINS and node.id not in self.local:
+            return node
+        raise refused(self.where, f"a call of {ast.unparse(node)}")
 
-    def _function(self, path: str) -> ast.expr:
+    def _function(self, found: Any, path: str) -> ast.expr:
         """What a function outside of the program is called."""
-        found = self._outer(path)
-        name = path.rpartition(".")[2]
+        name = getattr(found, "__name__", path.rpartition(".")[2])
         if isinstance(found, ScriptFunction):
             return _expression(self.writer.function(found))
         if found is torch.device:
@@ -476,16 +513,15 @@ class _Source(ast.NodeTransformer):
         if getattr(math, name, None) is found and name in ("sqrt", "exp", "log", "floor", "ceil"):
             return _expression(f"torch.{name}")
         if name in torch.functional.__all__ and getattr(torch, name, None) is found:
-            raise _refused(self.where, f"a call of {path}, which is no operator in PyTorch")
-        own = getattr(torch, name, None) is found or getattr(nn.functional, name, None) is found
-        if own and name in _plain() and hasattr(torch.ops.aten, name):
-            return _expression(f"torch.{name}")
-        if own and getattr(torch, name, None) is found and hasattr(torch.ops.aten, name):
+            raise refused(self.where, f"a call of {path}, which is no operator in PyTorch")
+        own = getattr(torch, name, None) is found
+        plain = getattr(nn.functional, name, None) is found and name in forms.plain()
+        if (own or plain) and hasattr(torch.ops.aten, name):
             return _expression(f"torch.{name}")
         home = getattr(found, "__module__", "") or ""
         if inspect.isfunction(found) and home.split(".")[0] not in ("jtorch", "torch"):
             return _expression(self.writer.function(found))
-        raise _refused(self.where, f"a call of {path}, which has no text yet")
+        raise refused(self.where, f"a call of {path}, which has no text yet")
 
 
 def _parameters(function: Any) -> list[str]:
@@ -504,13 +540,13 @@ def _statement(text: str) -> ast.stmt:
     return ast.parse(text).body[0]
 
 
-def program(module: Any) -> Program:
-    """What is written for a scripted module or function.
+def program(module: Any, frozen: bool = False) -> Program:
+    """What is written for a scripted module, which may be frozen, or function.
 
     Raises:
         NotImplementedError: for what has no text in archives; it names the function.
     """
-    writer = _Writer()
+    writer = _Writer(frozen)
     if isinstance(module, nn.Module):
         held = writer.module(module)
         return Program(held, writer.classes.files(), ())

@@ -16,11 +16,14 @@ import jtorch as torch
 
 from ..._src.facts.errors import not_offered
 from ..._src.files.archive import Writer
-from ..._src.files.raw_storage import TYPED, Piece, geometry
-from .kinds import Kind
+from ..._src.files.raw_storage import QUANTISED, TYPED, Piece, geometry
+from ..._src.quantised.packed import ScriptObject
+from ...dispatch import LAYOUTS
+from .kinds import TENSOR, Kind, list_of
 from .reading import NEWEST
 
 _MOST_KEPT = 1 << 31
+_MAYBE = Kind("Optional", (TENSOR,))
 
 
 class Held(NamedTuple):
@@ -30,11 +33,13 @@ class Held(NamedTuple):
         key: what it is known by, so that it is written once.
         path: the class.
         state: name, type (None: no list or dict) and value of each attribute.
+        whole: whether the only value of ``state`` is what its ``__getstate__`` gave.
     """
 
     key: int
     path: str
     state: list[tuple[str, Kind | None, Any]]
+    whole: bool = False
 
 
 class Program(NamedTuple):
@@ -112,12 +117,18 @@ class _Pickle:
             self._int(x)
         elif isinstance(x, float):
             out.write(b"G" + struct.pack(">d", x))
+        elif isinstance(x, complex):
+            self._global("builtins", "complex")
+            self._tuple((x.real, x.imag), None)
+            out.write(b"R")
         elif isinstance(x, str):
             self._text(x)
         elif isinstance(x, torch.Tensor):
             self._tensor(x)
         elif isinstance(x, Held):
             self._object(x)
+        elif isinstance(x, ScriptObject):
+            self._packed(x)
         elif isinstance(x, torch.device):
             self._global("torch", "device")
             self.write((str(x),))
@@ -161,21 +172,35 @@ class _Pickle:
     def _tensor(self, x: torch.Tensor) -> None:
         if self._known(id(x)):
             return
+        if x.is_quantized:
+            ints, params = LAYOUTS[type(x)].parts(x)
+            self._rebuilt("_rebuild_qtensor", ints, QUANTISED[x.dtype][0], params, False)
+            self._alive.append(x)
+            self._keep(id(x))
+            return
         if x.layout is not torch.strided or x.dtype not in TYPED or x.device.type == "meta":
             raise not_offered(
                 "torch.jit.save", f"of a tensor of {x.dtype}, {x.layout}, on {x.device}"
             )
         if x.is_conj() or x.is_neg():
             x = x.resolve_conj().resolve_neg()
+        self._rebuilt("_rebuild_tensor_v2", x, TYPED[x.dtype], None, x.requires_grad)
+        self._alive.append(x)
+        self._keep(id(x))
+
+    def _rebuilt(
+        self, function: str, x: torch.Tensor, storage: str, grid: Any, requires_grad: bool
+    ) -> None:
+        """The call that makes a tensor of its storage; ``grid`` is that of a quantised one."""
         offset, size, stride = geometry(x)
         piece = Piece(x)
         key = piece.key if piece.nbytes else (piece.key, piece.dtype)
         number, piece = self.pieces.setdefault(key, (str(len(self.pieces)), piece))
-        self._global("torch._utils", "_rebuild_tensor_v2")
+        self._global("torch._utils", function)
         out = self._out
         out.write(b"((")
         self._text("storage")
-        self._global("torch", TYPED[x.dtype])
+        self._global("torch", storage)
         self._text(number)
         self._text(piece.location)
         self._int(piece.nbytes // x.dtype.itemsize)
@@ -183,9 +208,32 @@ class _Pickle:
         self._int(offset)
         self._tuple(size, None)
         self._tuple(stride, None)
-        out.write(b"\x88" if x.requires_grad else b"\x89")
+        if grid is not None:
+            out.write(b"(")
+            self._global("torch", str(grid[0]).removeprefix("torch."))
+            for part in grid[1:]:
+                self.write(part)
+            out.write(b"t")
+        out.write(b"\x88" if requires_grad else b"\x89")
         self._global("collections", "OrderedDict")
         out.write(b")RtR")
+
+    def _packed(self, x: Any) -> None:
+        """Weights as operators of quantised tensors take them."""
+        if self._known(id(x)):
+            return
+        module, _, name = x._name.rpartition(".")
+        self._global(module, name)
+        self._out.write(b")\x81")
+        state = x._state()
+        self._out.write(b"(")
+        for part in state:
+            if isinstance(part, list):
+                kind = TENSOR if all(isinstance(i, torch.Tensor) for i in part) else _MAYBE
+                self.write(part, list_of(kind))
+            else:
+                self.write(part)
+        self._out.write(b"tb")
         self._alive.append(x)
         self._keep(id(x))
 
@@ -194,7 +242,14 @@ class _Pickle:
             return
         module, _, name = x.path.rpartition(".")
         self._global(module, name)
-        self._out.write(b")\x81}(")
+        self._out.write(b")\x81")
+        if x.whole:
+            ((_, kind, value),) = x.state
+            self.write(value, kind)
+            self._out.write(b"b")
+            self._keep(("object", x.key))
+            return
+        self._out.write(b"}(")
         for attribute, kind, value in x.state:
             self._text(attribute)
             self.write(value, kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jtorch as torch
 from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
 
@@ -77,7 +78,7 @@ class ConvAdd2d(_FusedModule):
         super().__init__(conv)
         self.add = add
 
-    def forward(self, x1: Any, x2: Any) -> Any:
+    def forward(self, x1: torch.Tensor, x2: torch.Tensor) -> torch.Tensor:
         """The sum."""
         return self.add(self[0](x1), x2)
 
@@ -89,7 +90,7 @@ class ConvAddReLU2d(_FusedModule):
         super().__init__(conv)
         self.add, self.relu = add, relu
 
-    def forward(self, x1: Any, x2: Any) -> Any:
+    def forward(self, x1: torch.Tensor, x2: torch.Tensor) -> torch.Tensor:
         """The larger of the sum and 0."""
         return self.relu(self.add(self[0](x1), x2))
 

@@ -55,7 +55,7 @@ class Linear(nn.Linear):
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
         _fake_quantised(self, qconfig, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The result with the rounded weight."""
         return F.linear(input, self.weight_fake_quant(self.weight), self.bias)
 
@@ -84,7 +84,7 @@ class _ConvNd(nn.modules.conv._ConvNd):
         super().__init__(*args, **kwargs)
         _fake_quantised(self, qconfig, kwargs.get("device"), kwargs.get("dtype"))
 
-    def forward(self: Any, input: Any) -> Any:
+    def forward(self: Any, input: torch.Tensor) -> torch.Tensor:
         """The result with the rounded weight."""
         return self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias)
 
@@ -162,7 +162,7 @@ class Embedding(nn.Embedding):
         super().__init__(*args, **kwargs)
         _rounded_table(self, qconfig, "Embedding")
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Rows of the rounded table."""
         return F.embedding(
             input, self.weight_fake_quant(self.weight), self.padding_idx, self.max_norm,

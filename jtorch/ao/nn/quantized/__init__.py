@@ -21,7 +21,7 @@ class FXFloatFunctional(nn.Module):
     def _observed(self, value: object) -> object:
         return value
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Is not meant to be called.
 
         Raises:
@@ -117,7 +117,7 @@ class QFunctional(nn.Module):
         """The grid."""
         return f"scale={self.scale}, zero_point={self.zero_point}"
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Is not meant to be called.
 
         Raises:
@@ -180,7 +180,7 @@ class QFunctional(nn.Module):
 class Dropout(nn.Dropout):
     """Dropout in a quantised model, which is never trained: gives its input."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The input."""
         return input
 

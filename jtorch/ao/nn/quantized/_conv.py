@@ -127,7 +127,7 @@ class _ConvNd(WeightedQuantizedModule):
         sides = [p for p in reversed(_many(self.padding, self._n)) for _ in range(2)]
         return F.pad(x, sides, mode=self.padding_mode)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The quantised result."""
         word = "conv_transpose" if self._transposed else "conv"
         return getattr(torch.ops.quantized, f"{word}{self._n}d")(

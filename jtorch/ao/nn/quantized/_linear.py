@@ -47,7 +47,7 @@ class LinearPackedParams(nn.Module):
     def _weight_bias(self) -> Any:
         return torch.ops.quantized.linear_unpack(self._packed_params)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The value."""
         return x
 
@@ -129,7 +129,7 @@ class Linear(WeightedQuantizedModule):
     def __repr__(self) -> str:
         return _hide_packed_params_repr(self, LinearPackedParams)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The quantised result."""
         return torch.ops.quantized.linear(
             x, self._packed_params._packed_params, self.scale, self.zero_point

@@ -35,7 +35,7 @@ class Quantize(nn.Module):
         self.register_buffer("zero_point", torch.tensor([zero_point], dtype=torch.long, **options))
         self.dtype = dtype
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
         """The quantised input."""
         return torch.quantize_per_tensor(X, float(self.scale), int(self.zero_point), self.dtype)
 
@@ -53,7 +53,7 @@ class Quantize(nn.Module):
 class DeQuantize(nn.Module):
     """Makes floats of its input."""
 
-    def forward(self, Xq: Any) -> Any:
+    def forward(self, Xq: torch.Tensor) -> torch.Tensor:
         """The numbers."""
         return Xq.dequantize()
 
@@ -69,7 +69,7 @@ class DeQuantize(nn.Module):
 class ReLU6(nn.ReLU):
     """Numbers from 0 to 6, on the grid of the input."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The result."""
         return torch.ops.quantized.relu6(input, self.inplace)
 
@@ -101,7 +101,7 @@ class Hardswish(nn.Hardswish):
         super().__init__()
         _grid_buffers(self, scale, zero_point, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The result."""
         return torch.ops.quantized.hardswish(input, self.scale, self.zero_point)
 
@@ -126,7 +126,7 @@ class ELU(nn.ELU):
         super().__init__(alpha)
         self.scale, self.zero_point = scale, zero_point
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The result."""
         return torch.ops.quantized.elu(input, self.scale, self.zero_point, self.alpha)
 
@@ -162,7 +162,7 @@ class LeakyReLU(nn.LeakyReLU):
         super().__init__(negative_slope, inplace)
         _grid_buffers(self, scale, zero_point, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The result."""
         return torch.ops.quantized.leaky_relu(
             input, self.negative_slope, self.inplace, self.scale, self.zero_point
@@ -189,7 +189,7 @@ class Sigmoid(nn.Sigmoid):
         super().__init__()
         self.output_scale, self.output_zero_point = output_scale, output_zero_point
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The result."""
         return torch.ops.quantized.sigmoid(input, self.output_scale, self.output_zero_point)
 
@@ -206,7 +206,7 @@ class Softmax(nn.Softmax):
         super().__init__()
         self.dim, self.scale, self.zero_point = dim, scale, zero_point
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The result."""
         dim = self.dim
         if dim is None:
@@ -247,7 +247,7 @@ class PReLU(nn.Module):
         """Takes other slopes."""
         self.weight = w
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The result."""
         return torch.ops.quantized.prelu(input, self.weight, self.scale, self.zero_point)
 
@@ -295,7 +295,7 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
         if input.dim() != self._n + 2:
             raise ValueError("Input shape must be `(N, C, H, W)`!")
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The quantised result."""
         return self._applied(input, "")
 
@@ -359,7 +359,7 @@ class LayerNorm(nn.LayerNorm):
         self.weight, self.bias = weight, bias
         _grid_buffers(self, scale, zero_point, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The quantised result."""
         return torch.ops.quantized.layer_norm(
             input, self.normalized_shape, self.weight, self.bias, self.eps, self.scale,
@@ -398,7 +398,7 @@ class GroupNorm(nn.GroupNorm):
         self.weight, self.bias = weight, bias
         _grid_buffers(self, scale, zero_point, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The quantised result."""
         return torch.ops.quantized.group_norm(
             input, self.num_groups, self.weight, self.bias, self.eps, self.scale, self.zero_point
@@ -438,7 +438,7 @@ class _InstanceNorm(nn.modules.instancenorm._InstanceNorm):
     def _check_input_dim(self, input: Any) -> None:
         pass
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The quantised result."""
         return torch.ops.quantized.instance_norm(
             input, self.weight, self.bias, self.eps, self.scale, self.zero_point
@@ -511,7 +511,7 @@ class EmbeddingPackedParams(nn.Module):
     def _weight(self) -> Any:
         return torch.ops.quantized.embedding_bag_unpack(self._packed_weight)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The value."""
         return x
 
@@ -573,7 +573,7 @@ class Embedding(nn.Module):
         self._packed_params = EmbeddingPackedParams(num_embeddings, embedding_dim, dtype)
         self._packed_params.set_weight(_weight)
 
-    def forward(self, indices: Any) -> Any:
+    def forward(self, indices: torch.Tensor) -> torch.Tensor:
         """The rows."""
         return torch.ops.quantized.embedding_byte(self._packed_params._packed_weight, indices)
 

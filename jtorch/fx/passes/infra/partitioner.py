@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 
 from ..._compatibility import compatibility as compatibility
@@ -114,7 +115,18 @@ class CapabilityBasedPartitioner:
                     parts[number].nodes = joined
                     for n in parts.pop(other).nodes:
                         of[n] = number
-        return [part for part in parts.values() if self._counts(part)]
+        for node in nodes:  # items of a result belong to what gives it
+            if not all(u.target is operator.getitem for u in node.users):
+                continue
+            for user in node.users:
+                if of.get(user) == of.get(node):
+                    continue
+                if user in of:
+                    parts[of.pop(user)].remove_node(user)
+                if node in of:
+                    of[user] = of[node]
+                    parts[of[node]].add_node(user, place[user])
+        return [part for part in parts.values() if part.nodes and self._counts(part)]
 
     def _counts(self, part: Partition) -> bool:
         if self.allows_single_node_partition:

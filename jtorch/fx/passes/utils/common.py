@@ -24,10 +24,10 @@ class HolderModule(torch.nn.Module):
 def lift_subgraph_as_module(
     gm: GraphModule, subgraph: Graph, comp_name: str = "", class_name: str = "GraphModule"
 ) -> tuple[GraphModule, dict[str, str]]:
-    """``subgraph`` as a module that has what of ``gm`` it names, and where each parameter came
-    from, by its name there."""
+    """``subgraph`` as a module that has what of ``gm`` it names, and what each of these is called
+    then, behind ``comp_name`` and a point, by its name in ``gm``."""
     root = HolderModule({})
-    origin: dict[str, str] = {}
+    names: dict[str, str] = {}
     for node in subgraph.nodes:
         if node.op not in ("call_module", "get_attr"):
             continue
@@ -40,15 +40,8 @@ def lift_subgraph_as_module(
                 holder.add_module(part, HolderModule({}))
             holder = getattr(holder, part)
         setattr(holder, leaf, value)
-        inner = (
-            [name for name, _ in value.named_parameters()]
-            if isinstance(value, torch.nn.Module)
-            else [""]
-        )
-        for name in inner:
-            whole = f"{target}.{name}" if name else target
-            origin[f"{comp_name}.{whole}" if comp_name else whole] = whole
-    return GraphModule(root, subgraph, class_name), origin
+        names[target] = f"{comp_name}.{target}"
+    return GraphModule(root, subgraph, class_name), names
 
 
 def compare_graphs(left: Graph, right: Graph) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..._compatibility import compatibility as compatibility
 from ...graph import Graph
 from ...graph_module import GraphModule
-from ...node import Node
+from ...node import Node, can_be_one
 from ..tools_common import in_order, legalize_graph
 from .common import lift_subgraph_as_module
 
@@ -36,17 +36,7 @@ def topo_sort(nodes: list[Node]) -> list[Node]:
 
 def validate_partition(partition: list[Node]) -> bool:
     """Whether nodes can be one call: nothing outside of them stands between two of them."""
-    inside = set(partition)
-    seen: set[Node] = set()
-    waiting = [user for node in partition for user in node.users if user not in inside]
-    while waiting:
-        node = waiting.pop()
-        if node in inside:
-            return False
-        if node not in seen:
-            seen.add(node)
-            waiting += node.users
-    return True
+    return can_be_one(partition)
 
 
 def fuse_as_graphmodule(

@@ -10,7 +10,7 @@ from ...._src.refusals import stand_ins as _refusals
 from ..._compatibility import compatibility as compatibility
 from ...graph import Graph
 from ...graph_module import _get_attr
-from ...node import Node, map_arg
+from ...node import Node, can_be_one, map_arg
 
 if TYPE_CHECKING:
     from ...._src.facts.kinds import Values
@@ -155,14 +155,15 @@ class SubgraphMatcher:
         return self._match_attributes(pn, gn) if pn.op == "get_attr" else pn.target == gn.target
 
     def _is_contained(self, nodes_map: dict[Node, Node]) -> bool:
-        """Whether nothing but what is returned is used from outside."""
+        """Whether nothing but what is returned is used from outside, and no argument depends on
+        what is returned."""
         inside = {
             n: p for p, n in nodes_map.items() if isinstance(n, Node) and p.op != "placeholder"
         }
         return all(
             p in self.pattern_returning_nodes or all(u in inside for u in n.users)
             for n, p in inside.items()
-        )
+        ) and can_be_one([n for n, p in inside.items() if p.op != "output"])
 
     def _remove_overlapping_matches(self, matches: list[InternalMatch]) -> list[InternalMatch]:
         kept: list[InternalMatch] = []

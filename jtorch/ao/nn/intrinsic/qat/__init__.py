@@ -31,7 +31,7 @@ class LinearReLU(nnqat.Linear, _FusedModule):
 
     _FLOAT_MODULE: Any = _LinearReLU
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The result with the rounded weight."""
         return F.relu(super().forward(input))
 
@@ -41,7 +41,7 @@ class LinearReLU(nnqat.Linear, _FusedModule):
 
 
 class _ReLU:
-    def forward(self: Any, input: Any) -> Any:
+    def forward(self: Any, input: torch.Tensor) -> torch.Tensor:
         """The result with the rounded weight."""
         return F.relu(nnqat._ConvNd.forward(self, input))
 
@@ -102,7 +102,7 @@ class _Normed:
         found = bn(found)
         return F.relu(found) if self._relu else found
 
-    def forward(self: Any, input: Any) -> Any:
+    def forward(self: Any, input: torch.Tensor) -> torch.Tensor:
         """The result with the rounded weight."""
         return self._scaled(input)
 

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class _ReLU:
-    def forward(self: Any, input: Any) -> Any:
+    def forward(self: Any, input: torch.Tensor) -> torch.Tensor:
         """The quantised result."""
         return getattr(torch.ops.quantized, f"conv{self._n}d_relu")(
             self._padded(input), self._packed_params, self.scale, self.zero_point
@@ -57,7 +57,7 @@ class ConvReLU3d(_ReLU, _conv.Conv3d):
 class _Adds:
     _operator = "conv2d_add"
 
-    def forward(self: Any, input: Any, extra_input: Any) -> Any:
+    def forward(self: Any, input: torch.Tensor, extra_input: torch.Tensor) -> torch.Tensor:
         """The quantised result."""
         return getattr(torch.ops.quantized, self._operator)(
             self._padded(input), extra_input, self._packed_params, self.scale, self.zero_point
@@ -96,7 +96,7 @@ class LinearReLU(_linear.Linear):
 
     _FLOAT_MODULE: Any = _LinearReLU
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The quantised result."""
         return torch.ops.quantized.linear_relu(
             x, self._packed_params._packed_params, self.scale, self.zero_point
@@ -118,7 +118,7 @@ class LinearLeakyReLU(_linear.Linear):
         super().__init__(in_features, out_features, bias, dtype)
         self.negative_slope = negative_slope
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The quantised result."""
         return torch.ops.quantized.linear_leaky_relu(
             x, self._packed_params._packed_params, self.scale, self.zero_point, self.negative_slope
@@ -147,7 +147,7 @@ class LinearTanh(_linear.Linear):
 
     _FLOAT_MODULE: Any = _LinearTanh
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The quantised result."""
         return torch.ops.quantized.linear_tanh(
             x, self._packed_params._packed_params, self.scale, self.zero_point
@@ -158,7 +158,7 @@ class LinearTanh(_linear.Linear):
 
 
 class _NormReLU:
-    def forward(self: Any, input: Any) -> Any:
+    def forward(self: Any, input: torch.Tensor) -> torch.Tensor:
         """The quantised result."""
         return self._applied(input, "_relu")
 

@@ -44,7 +44,7 @@ class Linear(_Linear):
         super().__init__(in_features, out_features, bias_, dtype=dtype)
         self.version = 4
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The result, in the dtype of the input.
 
         Raises:
@@ -141,7 +141,7 @@ class _Dynamic:
 
     _reduces = True
 
-    def forward(self: Any, input: Any, reduce_range: bool = True) -> Any:
+    def forward(self: Any, input: torch.Tensor, reduce_range: bool = True) -> torch.Tensor:
         """The result, as floats."""
         word = "conv_transpose" if self._transposed else "conv"
         return getattr(torch.ops.quantized, f"{word}{self._n}d_dynamic")(

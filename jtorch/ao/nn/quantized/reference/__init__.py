@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import jtorch as torch
 from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.nn import functional as F
@@ -55,7 +56,7 @@ class Linear(nn.Linear, ReferenceQuantizedModule):
     def _get_name(self) -> str:
         return "QuantizedLinear(Reference)"
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The result with the rounded weight."""
         return F.linear(x, self.get_weight(), self.bias)
 
@@ -163,7 +164,7 @@ class Embedding(nn.Embedding, ReferenceQuantizedModule):
     def _get_name(self) -> str:
         return "QuantizedEmbedding(Reference)"
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Rows of the rounded table."""
         return F.embedding(
             input, self.get_weight(), self.padding_idx, self.max_norm, self.norm_type,

@@ -16,7 +16,7 @@ class LinearReLU(_Linear):
 
     _FLOAT_MODULE: Any = _LinearReLU
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The result, in the dtype of the input."""
         packed = self._packed_params
         if packed.dtype is torch.qint8:
