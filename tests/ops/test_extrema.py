@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import jax
+import numpy as np
 import pytest
 
 import jtorch as torch
@@ -75,3 +78,50 @@ def test_where_keeps_gradients_apart() -> None:
     x = torch.tensor([0.0, 4.0], requires_grad=True)
     torch.where(x > 0, x, 0.0).sqrt().sum().backward()
     assert x.grad.tolist()[1] == 0.25
+
+
+F = torch.nn.functional
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.amax(x, 1),
+        lambda x: torch.amin(x, 0),
+        torch.max,
+        lambda x: torch.min(x, 1).values,
+        lambda x: torch.aminmax(x, dim=1).max,
+        lambda x: torch.linalg.vector_norm(x, math.inf, dim=1),
+        lambda x: torch.linalg.vector_norm(x, -math.inf),
+        lambda x: torch.linalg.matrix_norm(x, math.inf),
+        lambda x: F.max_pool1d(x[None], 150)[0],
+        lambda x: F.max_pool1d(x[None], 60, stride=7, padding=3)[0],
+        lambda x: F.max_pool2d(x[None, None], (200, 300)),
+        lambda x: F.max_pool2d(x[None, None], 40),
+        lambda x: F.adaptive_max_pool2d(x[None, None], (4, 1)),
+        lambda x: F.adaptive_max_pool1d(x[None], 2, return_indices=True)[0],
+    ],
+    ids=range(14),
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_compiled_extrema_of_many_numbers_keep_nan(function: Any, dtype: str) -> None:
+    """XLA's own reduction loses it from some thousand numbers on."""
+    rng = np.random.default_rng(0)
+    x = torch.tensor(rng.standard_normal((200, 300)), dtype=getattr(torch, dtype))
+    x[5, 7] = x[199, 299] = math.nan
+    expected = function(x.clone()).isnan()
+    found = jax.jit(function)(x).isnan()
+    assert expected.any()
+    assert torch.equal(found, expected)
+
+
+def test_wide_windows_find_the_first_of_equals_and_the_last_nan() -> None:
+    x = torch.zeros(1, 2, 80)
+    x[0, 0, 3] = x[0, 0, 39] = 2.0
+    x[0, 0, 50] = x[0, 0, 60] = math.nan
+    x[0, 1] = -math.inf
+    found, places = F.adaptive_max_pool1d(x, 2, return_indices=True)
+    assert places.tolist() == [[[3, 60], [0, 40]]]
+    assert found[0, 0, 0].item() == 2.0
+    assert found[0, 0, 1].isnan().item()
+    assert found[0, 1].tolist() == [-math.inf, -math.inf]

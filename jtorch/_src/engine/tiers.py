@@ -497,6 +497,7 @@ def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
     for s in steps:
         call = s.call
         estimate = settled(call, s.avals).estimate  # type: ignore[arg-type]
+        assert estimate is not None
         saved += STEP + estimate.calls + _saved_work(estimate, SAVED_TRACE)
         saved -= APART * estimate.apart
         compiling += TRACE_OP + EQUATION * estimate.equations

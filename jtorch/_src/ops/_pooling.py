@@ -21,6 +21,7 @@ from jax import lax
 
 from ..engine.intervals import in_range
 from ._declare import Array
+from ._extrema import extremum
 from ._remainder import whole_modulo, whole_quotient
 
 if TYPE_CHECKING:
@@ -166,8 +167,8 @@ def _argmax_step(
 ) -> tuple[Array, Array]:
     """``window_argmax`` over some dimensions; ``carried`` are the taps already chosen in later
     dimensions, numbered below ``scale``."""
-    if win.taps > _MAX_TAPS * 4:
-        return _argmax_gathered(x, carried, win, axis, scale)
+    if win.taps > (_MAX_TAPS if win.tiles and len(win.size) == 1 else _MAX_TAPS * 4):
+        return _argmax_together(x, carried, win, axis, scale)
     values = _slices(_shared(_pad(x, lowest(x.dtype), win, axis), win), win, axis)
     shape = [1] * x.ndim
     shape[axis : axis + len(win.out)] = win.out
@@ -187,22 +188,20 @@ def _argmax_step(
     return best, tap
 
 
-def _argmax_gathered(
+def _argmax_together(
     x: Array, carried: Array | None, win: Windows, axis: int, scale: int
 ) -> tuple[Array, Array]:
     """For wide windows over one dimension: all their elements side by side."""
     if len(win.size) != 1:
         raise AssertionError("wide windows are reduced one dimension after the other")
-    (k,), (s,), (d,), (o,) = win.kernel, win.stride, win.dilation, win.out
-    places = _numbers((o,)).arange(o)[:, None] * s + np.arange(k) * d
-    values = jnp.take(_pad(x, lowest(x.dtype), win, axis), places, axis)
-    tap = jnp.argmax(values, axis + 1).astype(np.int32)
+    (k,), (o,) = win.kernel, win.out
+    values = _side_by_side(_pad(x, lowest(x.dtype), win, axis), win, axis)
+    largest = jnp.max(values, axis + 1, keepdims=True)
+    each = lax.broadcasted_iota(np.int32, values.shape, axis + 1)
+    tap = jnp.min(jnp.where(values == largest, each, jnp.int32(k)), axis + 1)
     if jnp.issubdtype(x.dtype, jnp.floating):
-        isnan = values != values
-        last_nan = jnp.int32(k - 1) - jnp.argmax(jnp.flip(isnan, axis + 1), axis + 1).astype(
-            np.int32
-        )
-        tap = jnp.where(jnp.any(isnan, axis + 1), last_nan, tap)
+        last_nan = jnp.max(jnp.where(values != values, each, jnp.int32(-1)), axis + 1)
+        tap = jnp.where(last_nan >= 0, last_nan, tap)
     shape = [1] * x.ndim
     shape[axis] = o
     tap = jnp.maximum(tap, jnp.asarray(_first_inside(win).reshape(shape), np.int32))
@@ -210,10 +209,19 @@ def _argmax_gathered(
     best = jnp.take_along_axis(values, index, axis + 1).squeeze(axis + 1)
     chosen = tap * jnp.int32(scale)
     if carried is not None:
-        chosen = chosen + jnp.take_along_axis(
-            jnp.take(_pad(carried, 0, win, axis), places, axis), index, axis + 1
-        ).squeeze(axis + 1)
+        below = _side_by_side(_pad(carried, 0, win, axis), win, axis)
+        chosen = chosen + jnp.take_along_axis(below, index, axis + 1).squeeze(axis + 1)
     return best, chosen
+
+
+def _side_by_side(x: Array, win: Windows, axis: int) -> Array:
+    """The elements of windows over one dimension, along one more behind it."""
+    (k,), (s,), (d,), (o,) = win.kernel, win.stride, win.dilation, win.out
+    if win.tiles and type(o) is type(k) is int:
+        x = lax.slice_in_dim(x, 0, o * k, axis=axis)
+        return x.reshape(*x.shape[:axis], o, k, *x.shape[axis + 1 :])
+    places = _numbers((o,)).arange(o)[:, None] * s + np.arange(k) * d
+    return jnp.take(x, places, axis)
 
 
 def _numbers(sizes: tuple[int, ...]) -> ModuleType:
@@ -364,15 +372,17 @@ def _reduce_step(x: Array, win: Windows, axis: int, outside: object, combine: ob
     padded = _pad(x, outside, win, axis)
     n = len(win.size)
     if all(o == 1 for o in win.out) and all(d == 1 for d in win.dilation):
-        reducer = jnp.max if combine is jnp.maximum else jnp.sum
-        reduced = reducer(padded, tuple(range(axis, axis + n)), keepdims=True)
-        return reduced.astype(x.dtype)
-    if win.taps > _MAX_TAPS:
-        computation = lax.max if combine is jnp.maximum else lax.add
+        axes = tuple(range(axis, axis + n))
+        if combine is jnp.maximum:
+            return extremum(padded, axes, keepdims=True, largest=True)
+        return jnp.sum(padded, axes, keepdims=True).astype(x.dtype)
+    if win.taps > _MAX_TAPS:  # of one dimension
+        if combine is jnp.maximum:
+            return _maxima_along(padded, win, axis)
         around = lambda values, rest: (1,) * axis + values + (1,) * rest  # noqa: E731
         rest = x.ndim - axis - n
         return lax.reduce_window(
-            padded, np.asarray(outside, x.dtype), computation, around(win.kernel, rest),
+            padded, np.asarray(outside, x.dtype), lax.add, around(win.kernel, rest),
             around(win.stride, rest), "VALID", window_dilation=around(win.dilation, rest),
         )  # fmt: skip
     slices = _slices(_shared(padded, win), win, axis)
@@ -380,6 +390,31 @@ def _reduce_step(x: Array, win: Windows, axis: int, outside: object, combine: ob
     for s in slices[1:]:
         total = combine(total, s)  # type: ignore[operator]
     return total
+
+
+def _maxima_along(x: Array, win: Windows, axis: int) -> Array:
+    """The maxima of wide windows over one dimension of what is padded already.
+
+    XLA's own, ``reduce_window``, loses nan on the CPU. Windows of 1, 2, 4, ... elements at each
+    place give those of any size, as maxima may be taken of what overlaps.
+    """
+    if win.tiles:
+        return extremum(_side_by_side(x, win, axis), axis + 1, largest=True)
+    (k,), (s,), (d,), (o,) = win.kernel, win.stride, win.dilation, win.out
+
+    def later(x: Array, step: int) -> Array:
+        n = x.shape[axis]
+        return jnp.maximum(
+            lax.slice_in_dim(x, 0, n - step, axis=axis), lax.slice_in_dim(x, step, n, axis=axis)
+        )
+
+    have = 1
+    while 2 * have <= k:
+        x = later(x, have * d)
+        have *= 2
+    if have < k:
+        x = later(x, (k - have) * d)
+    return lax.slice_in_dim(x, 0, (o - 1) * s + 1, s, axis)
 
 
 # -------------------------------------------------------------------------------------- rearranging

@@ -13,6 +13,7 @@ from jax import lax
 from ..facts import dtypes
 from ._declare import Array, defvjp, op
 from ._derivatives import A, derivative
+from ._extrema import extremum
 from ._facts import schemas
 from ._nodes import Rule
 from ._pooling import (
@@ -24,6 +25,7 @@ from ._pooling import (
     spread_to_tap,
     take_over,
     window_argmax,
+    window_max,
     window_sum,
 )
 from ._sizes import counted, counting, fewer, numbers
@@ -354,13 +356,19 @@ for _n, _kernel in enumerate((adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive
 # ------------------------------------------------------------------------------------------ maximum
 
 
+def _sizes_of_maxima(function: str, n: int, input: Array, output_size: Sizes) -> tuple[int, ...]:
+    """The output size, of an input that is what it must be."""
+    out = _sizes(function, output_size, input, n)
+    _check(function, input, out, n)
+    _refuse("adaptive_max_pool2d" if n < 3 else "adaptive_max_pool3d_cpu", input)
+    return out
+
+
 def _adaptive_argmax(
     function: str, n: int, input: Array, output_size: Sizes
 ) -> tuple[Array, Array]:
     """The maxima and their flat places."""
-    out = _sizes(function, output_size, input, n)
-    _check(function, input, out, n)
-    _refuse("adaptive_max_pool2d" if n < 3 else "adaptive_max_pool3d_cpu", input)
+    out = _sizes_of_maxima(function, n, input, output_size)
     size = input.shape[-n:]
     tiles = _tiles(size, out)
     if tiles is not None:
@@ -402,7 +410,7 @@ def _varying_argmax(
     each, inside = jnp.broadcast_arrays(each, inside)
     chosen = jnp.where(inside, each, jnp.asarray(lowest(x.dtype), x.dtype))
     place = lax.broadcasted_iota(np.int64, inside.shape, axis + 1)
-    best = chosen.max(axis + 1, keepdims=True)
+    best = extremum(chosen, axis + 1, keepdims=True, largest=True)
     found = inside & jnp.where(jnp.isnan(best), jnp.isnan(each), chosen == best)
     last, first = (
         jnp.where(found, place, -1).max(axis + 1),
@@ -415,6 +423,11 @@ def _varying_argmax(
 def _adaptive_max(
     function: str, n: int, input: Array, output_size: Sizes, return_indices: bool
 ) -> Tree:
+    if not return_indices:
+        out = _sizes_of_maxima(function, n, input, output_size)
+        tiles = _tiles(input.shape[-n:], out)
+        if tiles is not None:
+            return window_max(input, tiles)
     values, places = _adaptive_argmax(function, n, input, output_size)
     return (values, places) if return_indices else values
 

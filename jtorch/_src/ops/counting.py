@@ -12,6 +12,7 @@ from jax import lax
 from ..facts import dtypes
 from ._axes import category
 from ._declare import Array, guard, op, without_derivative
+from ._extrema import extremum
 from ._facts import schemas
 from ._fitting import check_fits
 from ._numeric import is_complex, scalar_name, unsupported
@@ -151,7 +152,7 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
     wide = np.float64 if input.dtype == np.float64 else np.float32
     x = input.reshape(-1).astype(wide)
     if min == max and x.size:
-        low, high = jnp.min(x), jnp.max(x)
+        low, high = extremum(x, largest=False), extremum(x, largest=True)
         guard(
             ~(jnp.isfinite(low) & jnp.isfinite(high)),
             RuntimeError,
@@ -256,7 +257,7 @@ def _ends(x: Array, d: int, given: tuple[float, ...] | None) -> tuple[Array, Arr
             )
         found = jnp.full((), low, x.dtype), jnp.full((), high, x.dtype)
     elif x.size:
-        found = jnp.min(x), jnp.max(x)
+        found = extremum(x, largest=False), extremum(x, largest=True)
         guard(
             ~(jnp.isfinite(found[0]) & jnp.isfinite(found[1])),
             RuntimeError,

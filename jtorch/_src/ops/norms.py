@@ -13,6 +13,7 @@ from ..facts import dtypes
 from ._axes import category, reduced_dims, restored, to_dtype
 from ._declare import Array, Dtype, defvjp, op, reduction
 from ._derivatives import A, D, derivative
+from ._extrema import extremum
 from ._facts import schemas
 from ._linalg import check_asked
 from ._numeric import is_complex, scalar_name, wide
@@ -74,9 +75,9 @@ def _power_sum(x: Array, p: float, dims: tuple[int, ...]) -> Array:
     if alone:
         return size
     if p == math.inf:
-        return jnp.max(size, axis=dims, keepdims=True)
+        return extremum(size, dims, keepdims=True, largest=True)
     if p == -math.inf:
-        return jnp.min(size, axis=dims, keepdims=True)
+        return extremum(size, dims, keepdims=True, largest=False)
     if p == 1:
         return jnp.sum(size, axis=dims, keepdims=True)
     return jnp.sum(size**p, axis=dims, keepdims=True) ** (1.0 / p)

@@ -32,6 +32,7 @@ from ._axes import (
 from ._columns import in_columns
 from ._declare import Array, Dtype, defvjp, op, reduction
 from ._derivatives import A, D, derivative
+from ._extrema import extremum
 from ._facts import schemas
 from ._hosted import INT64, REALS, hosted, reduced
 from ._nodes import along
@@ -421,11 +422,10 @@ derivative(A.prod.dim_int, self=_prod_dim_formula)
 
 
 def _extremum(x: Array, dims: tuple[int, ...], keepdim: bool, largest: bool) -> Array:
-    reduce = jnp.max if largest else jnp.min
     return (
-        in_columns(reduce, x, dims, keepdim)
+        in_columns(jnp.max if largest else jnp.min, x, dims, keepdim)
         if is_integral(x)
-        else reduce(x, axis=dims, keepdims=keepdim)
+        else extremum(x, dims, keepdims=keepdim, largest=largest)
     )
 
 

@@ -14,6 +14,7 @@ from jax.lax import linalg as lapack
 from ..facts.errors import canonical_dim
 from ._declare import Array, Dtype, defvjp, op
 from ._derivatives import A, D, derivative
+from ._extrema import extremum
 from ._facts import schemas
 from ._kernel import cast
 from ._linalg import (
@@ -553,9 +554,9 @@ def _matrix_norm(a: Array, ord: float | str) -> Array:
         return jnp.sum(_values_with_gradient(a), -1)
     if abs(ord) == 2:  # type: ignore[arg-type]
         values = _values_with_gradient(a)
-        return jnp.max(values, -1) if ord > 0 else jnp.min(values, -1)  # type: ignore[operator]
+        return extremum(values, -1, largest=ord > 0)  # type: ignore[operator]
     sums = jnp.sum(_magnitude(a), -2 if abs(ord) == 1 else -1)  # type: ignore[arg-type]
-    return jnp.max(sums, -1) if ord > 0 else jnp.min(sums, -1)  # type: ignore[operator]
+    return extremum(sums, -1, largest=ord > 0)  # type: ignore[operator]
 
 
 def _magnitude(a: Array) -> Array:
