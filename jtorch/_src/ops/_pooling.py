@@ -361,7 +361,8 @@ def spread_evenly(g: Array, win: Windows) -> Array:
 
 def _reduce(x: Array, win: Windows, outside: object, combine: object) -> Array:
     first = x.ndim - len(win.size)
-    if _separately(win):
+    only = all(o == 1 for o in win.out) and all(d == 1 for d in win.dilation)
+    if _separately(win) and not (only and combine is jnp.maximum):
         for i in reversed(range(len(win.size))):
             x = _reduce_step(x, win.axis(i), first + i, outside, combine)
         return x
