@@ -8,6 +8,7 @@ The floors above say ``record(call, values, numbers)`` and ``read(value)``. See 
 from . import exiting as _exiting
 from . import forking as _forking
 from . import heap as _heap
+from . import larger as _larger
 from .at_once import OutOfMemoryError as OutOfMemoryError
 from .at_once import outside_jax as outside_jax
 from .calls import Call as Call
@@ -61,5 +62,6 @@ from .written import replacing as replacing
 
 require_gil()
 _heap.keep_freed_memory()
+_larger.tell()
 _forking.watch()
 _exiting.watch()
