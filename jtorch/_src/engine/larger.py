@@ -1,9 +1,9 @@
 """How XLA is told of the larger and the smaller of two on the CPU: as a choice.
 
-Its own operations lose nan there where they are fused into a sum, which YNNPACK computes (jaxlib
-0.10.2): ``maximum(x, 0).sum()`` of some thousand numbers is finite whatever they are. Comparisons
-and a choice take as long by themselves, and twice as long where a sum follows (0.6 ms for a million
-numbers). What JAX programs of the same process say goes the same way.
+Its own operations lose nan there where they are fused into a sum (decision 0110):
+``maximum(x, 0).sum()`` of some thousand numbers is finite whatever they are. Comparisons and a
+choice take as long by themselves, and twice as long where a sum follows. What JAX programs of the
+same process say goes the same way.
 """
 
 from __future__ import annotations

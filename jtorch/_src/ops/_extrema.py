@@ -1,7 +1,7 @@
 """Largest and smallest elements, nan where there is one.
 
-XLA's own reduction of more than some thousand elements loses nan on the CPU (YNNPACK's, in jaxlib
-0.10.2). What all kernels take in its place looks for nan apart, which is another such reduction.
+XLA's own reduction of more than some thousand elements loses nan on the CPU (decision 0110). What
+kernels with such a result take in its place looks for nan apart, by another reduction.
 """
 
 from __future__ import annotations
